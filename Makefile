@@ -1,0 +1,59 @@
+# Everything a newcomer, a developer and CI do; CI calls the same targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Where pip keeps what it fetched; shared by the light and the full environment.
+LIGHT := $(VENV)/.light
+FULL := $(VENV)/.full
+# Set to run the tests that read real exports of other memory systems.
+export GUARDIAN_REAL_DATA
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test check format lint types imports schemas unit bench clean help
+
+help: ## Say what there is.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(LIGHT): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(FULL): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(LIGHT)
+
+demo: $(LIGHT) ## Set up the light environment and run the coffee-shop story through broker, worker and store.
+	@$(BIN)/guardian demo
+
+test: $(FULL) ## Set up the full environment and run everything CI runs.
+	@$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest tests
+
+check: lint types imports schemas ## Format, lint, types, import floors, schema drift.
+
+format: $(FULL) ## Format and mend what can be mended.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lint: $(FULL)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(FULL)
+	$(BIN)/mypy
+
+imports: $(FULL)
+	$(BIN)/lint-imports --no-cache
+
+schemas: $(FULL)
+	$(BIN)/python -m guardian.contracts.schema --check
+
+bench: $(FULL) ## Run the benchmarks and print their tables.
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove the environments and caches.
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

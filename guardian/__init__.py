@@ -1,0 +1,1 @@
+"""Guardian: a guard on the write path of agents' long-term memory."""

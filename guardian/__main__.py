@@ -1,0 +1,6 @@
+"""Run Guardian as `python -m guardian`."""
+
+from guardian.cli.main import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,75 @@
+"""The application `guardian`: its commands, and what an error becomes.
+
+Exit codes: 0 done, 1 finished with dead letters, 2 wrong use or settings, 69 something Guardian leans on is away, 70 a bug of
+Guardian, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import typer
+
+from guardian.cli.console import say_error
+from guardian.cli.dead_letters import dead_letters
+from guardian.cli.demo import demo
+from guardian.cli.doctor import doctor
+from guardian.cli.embed import embed
+from guardian.cli.export import export
+from guardian.cli.replay import replay
+from guardian.cli.search import search
+from guardian.cli.settings import settings
+from guardian.cli.show import show
+from guardian.cli.topics import topics
+from guardian.cli.worker import worker
+from guardian.errors import ConfigError, DependencyError, GuardianError, InvariantError, RecordError
+
+USAGE, AWAY, BUG, INTERRUPTED = 2, 69, 70, 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Guard the write path of agents' memory: provenance, supersession, boundary cards, honest utility.\n\n"
+    "Start with [bold]guardian demo[/bold]. Replay what you kept with [bold]guardian replay FILE[/bold], look at what was decided "
+    "with [bold]guardian show SPACE MEMORY_ID[/bold], and guard live topics with [bold]guardian worker[/bold].",
+    epilog="Exit codes: 0 done, 1 finished with dead letters, 2 wrong use or settings, 69 something is away, 70 a bug, 130 interrupted.",
+)
+for command in (demo, worker, replay, show, search, export, embed, doctor, settings):
+    app.command()(command)
+app.add_typer(topics, name="topics")
+app.add_typer(dead_letters, name="dead-letters")
+
+
+def run() -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: list[str]) -> int:
+    """Run one command and give its exit code; every expected error is one message that names the mend."""
+    try:
+        code = app(args=arguments, prog_name="guardian", standalone_mode=False)
+    except click.ClickException as exc:
+        exc.show()
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        say_error("interrupted; what was reported as done is done.")
+        return INTERRUPTED
+    except GuardianError as exc:
+        say_error(str(exc))
+        return _code_of(exc)
+    return code if isinstance(code, int) else 0
+
+
+def _code_of(error: GuardianError) -> int:
+    match error:
+        case ConfigError() | RecordError():
+            return USAGE
+        case DependencyError():
+            return AWAY
+        case InvariantError():
+            return BUG
+        case _:
+            return AWAY

@@ -1,0 +1,235 @@
+"""`guardian replay`: logs and exports that agents kept, through the guard."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from guardian.cli.console import err, out, print_json, say_error
+from guardian.cli.opening import JsonOption, StoreOption, opened_for_writing
+from guardian.core.model import SourceKind
+from guardian.errors import ConfigError
+from guardian.replay import Checkpoint, DeadLetterFile, Replay, ReplaySummary
+from guardian.settings import Settings, load_settings
+from guardian.sources.port import Item, Order, Source, SourceOptions
+from guardian.sources.registry import by_name, detect
+from guardian.stream.publish import KafkaForwarder, KafkaPublisher
+from guardian.wiring import build_decode_policy, build_kafka_security, build_pipeline
+
+FINISHED_WITH_DEAD_LETTERS = 1
+
+
+class FileOrder(StrEnum):
+    """How several files of one history are ordered."""
+
+    TIME = "time"
+    GIVEN = "given"
+
+
+def replay(  # noqa: PLR0917 # one parameter an option
+    files: Annotated[list[Path], typer.Argument(help="Files of one format; several are versions or parts of one history.")],
+    store: StoreOption = None,
+    to_topic: Annotated[
+        bool, typer.Option("--to-topic", help="Send the events to the canonical topic, for a worker, instead of a store.")
+    ] = False,
+    space: Annotated[str | None, typer.Option(help="Memory bank for events that name none.", show_default=False)] = None,
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="Format of the files; default: told by their content.", show_default=False)
+    ] = None,
+    source_kind: Annotated[
+        SourceKind | None, typer.Option(help="Source kind where the files name none.", show_default=False)
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="Scope put on every write without one, as user_id=ann. Repeatable.", show_default=False),
+    ] = None,
+    order: Annotated[FileOrder, typer.Option(help="Order of several files: by their times, or as given.")] = FileOrder.TIME,
+    publish: Annotated[bool, typer.Option("--publish", help="Publish outcomes to Kafka, too.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin at the first row, not where an interrupted replay stopped.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Replay FILES into a store (or, with --to-topic, onto the canonical topic).
+
+    An interrupted replay goes on where it was when it is started again. A second replay changes nothing. What cannot be read or
+    believed goes whole to the dead letters (`guardian dead-letters list`); the exit code is then 1.
+    """
+    settings = load_settings()
+    source = choose_source(files, format_name)
+    options = SourceOptions(space=space, source_kind=source_kind, scope=read_scope(scope or []), order=Order(order.value))
+    job = _Job(settings, source, files, options, store, to_topic=to_topic, publish=publish, restart=restart)
+    summary = asyncio.run(job.run())
+    if as_json:
+        print_json(describe(summary))
+    else:
+        out.print(build_table(summary, source))
+    return FINISHED_WITH_DEAD_LETTERS if summary.dead_letters else 0
+
+
+def choose_source(files: list[Path], format_name: str | None) -> Source:
+    """Choose the format by name, or by the content of the first file.
+
+    Raises:
+        ConfigError: A file is missing, or no format fits.
+    """
+    for path in files:
+        if not path.is_file():
+            raise ConfigError(f"{path} is no file.", mend="name files that exist.")
+    return detect(files[0]) if format_name is None else by_name(format_name)
+
+
+def read_scope(pairs: list[str]) -> dict[str, str]:
+    """Read `user_id=ann` pairs.
+
+    Raises:
+        ConfigError: One is no pair.
+    """
+    scope = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise ConfigError(f"--scope {pair} is no pair.", mend="write it as --scope user_id=ann.")
+        scope[name] = value
+    return scope
+
+
+class _Job:
+    """One replay with all that it opens."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: Source,
+        files: list[Path],
+        options: SourceOptions,
+        store: str | None,
+        *,
+        to_topic: bool,
+        publish: bool,
+        restart: bool,
+    ) -> None:
+        self.settings, self.source, self.files, self.options, self.store = settings, source, files, options, store
+        self.to_topic, self.publish, self.restart = to_topic, publish, restart
+
+    async def run(self) -> ReplaySummary:
+        """Open what is needed, replay, close."""
+        async with AsyncExitStack() as stack:
+            replay_job = await self._build(stack)
+            total = await asyncio.to_thread(count_items, self.source, self.files, self.options)
+            with build_progress() as progress:
+                task = progress.add_task(f"replaying {self.source.title}", total=total)
+
+                def advance(items: int, rows: int) -> None:
+                    progress.update(task, completed=items, rows=rows)
+
+                try:
+                    return await replay_job.run(advance)
+                except asyncio.CancelledError:
+                    say_error("interrupted; start the same command again to go on from here.")
+                    raise
+
+    async def _build(self, stack: AsyncExitStack) -> Replay:
+        target = "topic" if self.to_topic else str(self.store or self.settings.store.url or self.settings.store.path)
+        marks = (self.source.name, self.options.space or "", target)
+        checkpoint = Checkpoint(self.settings.state_dir, self.files, *marks)
+        if self.restart:
+            checkpoint.clear()
+        pipeline = forward = None
+        vector_size = 0
+        if self.to_topic:
+            security = build_kafka_security(self.settings)
+            forwarder = await stack.enter_async_context(KafkaForwarder(self.settings.kafka, security))
+            forward = forwarder.forward
+        else:
+            opened, embedder = await stack.enter_async_context(opened_for_writing(self.settings, self.store))
+            vector_size = opened.identity.vector_size
+            publisher = None
+            if self.publish:
+                security = build_kafka_security(self.settings)
+                publisher = await stack.enter_async_context(KafkaPublisher(self.settings.kafka, security))
+            pipeline = build_pipeline(self.settings, opened, embedder, publisher)
+        return Replay(
+            source=self.source,
+            paths=self.files,
+            options=self.options,
+            decode_policy=build_decode_policy(self.settings, vector_size),
+            received_at=datetime.now(UTC),
+            dead_letters=DeadLetterFile(self.settings.state_dir / "dead-letters.jsonl"),
+            pipeline=pipeline,
+            forward=forward,
+            checkpoint=checkpoint,
+            batch_events=self.settings.limits.batch_events,
+        )
+
+
+def count_items(source: Source, files: list[Path], options: SourceOptions) -> int:
+    """Count the items of a replay beforehand, for its progress; reading is a small part of the work."""
+    items: list[Item] = []
+    return sum(1 for _ in source.iter_items(files, options)) + len(items)
+
+
+def build_progress() -> Progress:
+    """Build the progress bar: items, rate, time left."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.speed:.0f}/s", justify="right") if False else TextColumn(""),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=err,
+        transient=False,
+    )
+
+
+def describe(summary: ReplaySummary) -> dict[str, object]:
+    """Give the summary for programs."""
+    return {
+        "rows": summary.rows,
+        "events": summary.events,
+        "records": summary.records,
+        "felled": summary.felled,
+        "born_superseded": summary.born_superseded,
+        "inferred_parents": summary.inferred,
+        "refused_verification_claims": summary.refused_claims,
+        "pending_vectors": summary.pending,
+        "naive_times": summary.naive_times,
+        "dispositions": dict(sorted(summary.dispositions.items())),
+        "skipped": dict(sorted(summary.skipped.items())),
+        "dead_letters": dict(sorted(summary.dead_letters.items())),
+        "resumed_at": summary.resumed_at,
+    }
+
+
+def build_table(summary: ReplaySummary, source: Source) -> Table:
+    """Draw the summary."""
+    table = Table(box=None, show_header=False, pad_edge=False, title=f"replayed {source.title}", title_justify="left")
+    table.add_column()
+    table.add_column(justify="right")
+    for name, value in describe(summary).items():
+        label = name.replace("_", " ")
+        if isinstance(value, dict):
+            for reason, count in value.items():
+                table.add_row(f"{label}: {reason}", str(count))
+        elif value or name in {"rows", "events", "records"}:
+            table.add_row(label, str(value))
+    return table

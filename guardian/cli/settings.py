@@ -1,0 +1,42 @@
+"""`guardian settings`: the settings in force, secrets masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+from rich.table import Table
+
+from guardian.cli.console import out, print_json
+from guardian.cli.opening import JsonOption
+from guardian.settings import load_settings
+
+
+def settings(
+    as_json: JsonOption = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what each setting means.")] = False,
+) -> None:
+    """Print the settings in force: environment over guardian.toml over defaults. Secrets are masked."""
+    model = load_settings()
+    if as_json:
+        print_json(model.model_dump(mode="json"))
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("setting", "value", *(["meaning"] if explain else [])):
+        table.add_column(name, overflow="fold")
+    for name, value, meaning in iter_settings(model):
+        table.add_row(name, str(value), *([meaning] if explain else []))
+    out.print(table)
+
+
+def iter_settings(model: BaseModel, prefix: str = "GUARDIAN_") -> Iterator[tuple[str, Any, str]]:
+    """Give (environment name, value, meaning) of each setting, sections opened."""
+    values = model.model_dump(mode="json")
+    for name, info in type(model).model_fields.items():
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            yield from iter_settings(value, f"{prefix}{name.upper()}__")
+        else:
+            yield f"{prefix}{name.upper()}", values[name], info.description or ""

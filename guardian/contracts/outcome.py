@@ -1,0 +1,285 @@
+"""What Guardian publishes: outcome models, their CloudEvents encoding, and dead letters both ways.
+
+Outcomes are a function of an event and the state it leads to. Their ids are digests, so a redelivered event publishes
+the same ids again, and consumers tell duplicates by them. Models forbid unknown fields: what we write is exactly what
+the schemas say.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+import orjson
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from guardian.contracts.envelope import Headers, open_envelope
+from guardian.contracts.reason import Reason, build_record_error
+from guardian.core.model import EventRef, Extent, MemoryKind, Slot, Status
+from guardian.errors import RecordError
+
+# The CloudEvents source of all outcomes; consumers identify an outcome by it and the id.
+OUTCOME_SOURCE = "/guardian"
+
+
+class OutcomeModel(BaseModel):
+    """Anything Guardian writes: frozen, and nothing but its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EventId(OutcomeModel):
+    """Names an event: CloudEvents' `source` and `id` together."""
+
+    source: str = Field(description="The event's source attribute.")
+    id: str = Field(description="The event's id attribute.")
+
+    @classmethod
+    def of(cls, ref: EventRef) -> Self:
+        """Name the event of a core reference."""
+        return cls(source=ref.source, id=ref.id)
+
+
+class Outcome(OutcomeModel):
+    """What all outcomes share.
+
+    Attributes:
+        published_to: The topic it is published to.
+        event_type: The CloudEvents type.
+        identity: Fields that make the id; all of them when empty.
+    """
+
+    published_to: ClassVar[str]
+    event_type: ClassVar[str]
+    identity: ClassVar[frozenset[str]] = frozenset()
+
+
+class SupersessionReason(StrEnum):
+    """Why a record is superseded."""
+
+    CORRECTED = "corrected"
+    REVISED = "revised"
+    DELETED = "deleted"
+
+
+class StandingReason(OutcomeModel):
+    """One of the reasons for which a record is superseded; it is superseded while at least one stands."""
+
+    reason: SupersessionReason = Field(description="Sort of reason.")
+    id: str = Field(description="What is behind it: an event as source#id, or the revision that is current.")
+    via: str | None = Field(None, description="Memory id of the ancestor that felled it; absent where it fell itself.")
+    replacement: str | None = Field(None, description="Memory id of what holds instead.")
+    mixed: bool = Field(False, description="Another of the record's roots still stands.")
+
+
+class EnrichedRecord(Outcome):
+    """A record as it now stands."""
+
+    published_to: ClassVar[str] = "guardian.enriched"
+    event_type: ClassVar[str] = "guardian.record.enriched"
+
+    space: str = Field(description="The memory bank.")
+    memory_id: str = Field(description="The memory.")
+    revision: str = Field(description="The revision of the memory.")
+    record_id: str = Field(description="UUID of the record in the store.")
+    status: Status = Field(description="Its standing.")
+    current: bool = Field(description="Whether it is the current record of its memory.")
+    reasons: tuple[StandingReason, ...] = Field((), description="Why it is superseded; empty if it is not.")
+    roots: tuple[str, ...] = Field(description="Memory ids of its roots, sorted.")
+    parents: tuple[str, ...] = Field(description="Memory ids of its parents, sorted.")
+    depth: int = Field(ge=0, description="Longest number of derivation steps from a root; 0 for a root.")
+    slots: tuple[Slot, ...] = Field(description="Where in a prompt it may stand.")
+    utility: float | None = Field(None, ge=0, le=1, description="Deflated utility in [0, 1]; absent without a grade.")
+    utility_basis: str | None = Field(None, description="What the utility rests on: unaudited, gold, or a channel.")
+    kind: MemoryKind = Field(description="What sort of thing is remembered.")
+    subject: str | None = Field(None, description="What the statement is about.")
+    caused_by: EventId = Field(description="The event that led to this state.")
+
+
+class FelledRecord(OutcomeModel):
+    """A record that a correction superseded."""
+
+    memory_id: str = Field(description="The memory.")
+    revision: str = Field(description="The revision.")
+    record_id: str = Field(description="UUID of the record in the store.")
+    via: str | None = Field(None, description="Memory id of the ancestor that felled it; absent for a target itself.")
+    mixed: bool = Field(False, description="Another of its roots still stands: listed for revalidation.")
+
+
+class SupersessionNotice(Outcome):
+    """What a correction, or its retraction, did; published once all of it is durable."""
+
+    published_to: ClassVar[str] = "guardian.supersessions"
+    event_type: ClassVar[str] = "guardian.correction.applied"
+
+    space: str = Field(description="The memory bank.")
+    correction: EventId = Field(description="The correction.")
+    targets: tuple[str, ...] = Field(description="Memory ids it names.")
+    replacement: str | None = Field(None, description="Memory id of what holds instead.")
+    extent: Extent | None = Field(None, description="How far it reaches, after defaults.")
+    waiting: bool = Field(description="No target is known yet: it waits, and nothing has fallen.")
+    felled: tuple[FelledRecord, ...] = Field((), description="Records it superseded; the first 1,000 of them.")
+    felled_count: int = Field(0, ge=0, description="Number of records it superseded.")
+    exempt: int = Field(0, ge=0, description="Number of records in its extent that it spares.")
+
+
+class ReviewKind(StrEnum):
+    """What a person is asked to look at."""
+
+    DISPUTE = "dispute"
+    WAITING_CORRECTION = "waiting_correction"
+    MIXED = "mixed"
+    SAME_SUBJECT = "same_subject"
+    STALE_DESCENDANTS = "stale_descendants"
+
+
+class ReviewItem(Outcome):
+    """Something only a person or a trusted authority can decide."""
+
+    published_to: ClassVar[str] = "guardian.reviews"
+    event_type: ClassVar[str] = "guardian.review.opened"
+
+    space: str = Field(description="The memory bank.")
+    kind: ReviewKind = Field(description="What is to be decided.")
+    subjects: tuple[str, ...] = Field(description="Memory ids concerned.")
+    detail: dict[str, Any] = Field(default_factory=dict, description="What helps to decide, by kind.")
+    caused_by: EventId = Field(description="The event that raised the question.")
+
+
+class HeaderEntry(OutcomeModel):
+    """One header of a refused record."""
+
+    name: str = Field(description="The header's name.")
+    value: str | None = Field(description="Base64 of its bytes; null for a header without a value.")
+
+
+class DeadLetter(Outcome):
+    """A record that could not be decoded or validated, whole, with the reason."""
+
+    published_to: ClassVar[str] = "guardian.dead-letters"
+    event_type: ClassVar[str] = "guardian.record.refused"
+    # Where and what, not why: a later version may word the message otherwise.
+    identity: ClassVar[frozenset[str]] = frozenset({"topic", "partition", "offset", "timestamp", "raw"})
+
+    topic: str = Field(description="Topic the record was read from.")
+    partition: int = Field(ge=0, description="Its partition.")
+    offset: int = Field(ge=0, description="Its offset.")
+    timestamp: AwareDatetime = Field(description="Its Kafka timestamp, in UTC.")
+    headers: tuple[HeaderEntry, ...] = Field((), description="Its headers, in order.")
+    raw: str | None = Field(description="Base64 of its value; null for a record without a value.")
+    reason: str = Field(description="Constant word that tells why it was refused.")
+    message: str = Field(description="What is wrong and how to mend it, for people.")
+    path: str = Field("", description="Where in the record the fault lies, dotted; empty if it is the whole.")
+    space: str | None = Field(None, description="The memory bank, if it could be read.")
+    memory_id: str | None = Field(None, description="The memory, if it could be read.")
+
+    @property
+    def value(self) -> bytes | None:
+        """The refused value, byte for byte."""
+        return None if self.raw is None else base64.b64decode(self.raw)
+
+    @property
+    def record_headers(self) -> list[tuple[str, bytes | None]]:
+        """The refused record's headers, byte for byte."""
+        return [(entry.name, None if entry.value is None else base64.b64decode(entry.value)) for entry in self.headers]
+
+
+OUTCOME_MODELS: tuple[type[Outcome], ...] = (EnrichedRecord, SupersessionNotice, ReviewItem, DeadLetter)
+
+
+def build_outcome_id(outcome: Outcome) -> str:
+    """Digest an outcome into its id: 32 hex digits, the same for the same content on every machine."""
+    content = outcome.model_dump(mode="json", include=set(outcome.identity) or None)
+    canonical = orjson.dumps([outcome.event_type, content], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(canonical).hexdigest()[:32]
+
+
+def encode_outcome(outcome: Outcome, *, time: datetime) -> bytes:
+    """Encode an outcome as structured CloudEvents JSON.
+
+    Args:
+        outcome: What happened.
+        time: Of the event that caused it (of a dead letter: the record's timestamp), never the wall clock; aware.
+    """
+    content = outcome.model_dump(mode="json")
+    envelope = {
+        "specversion": "1.0",
+        "id": build_outcome_id(outcome),
+        "source": OUTCOME_SOURCE,
+        "type": outcome.event_type,
+        "time": time,
+        "datacontenttype": "application/json",
+        "data": content,
+    }
+    if content["space"] is not None:
+        envelope["space"] = content["space"]
+    return orjson.dumps(envelope, option=orjson.OPT_UTC_Z)
+
+
+def build_dead_letter(
+    error: RecordError,
+    value: bytes | None,
+    headers: Headers = (),
+    *,
+    topic: str,
+    partition: int,
+    offset: int,
+    timestamp: datetime,
+) -> DeadLetter:
+    """Build the dead letter of a refused record: the record whole, and why.
+
+    Args:
+        error: Why it was refused.
+        value: Its value, byte for byte.
+        headers: Its headers, byte for byte.
+        topic: Topic it was read from.
+        partition: Its partition.
+        offset: Its offset.
+        timestamp: Its Kafka timestamp; aware.
+    """
+    space, memory_id = _read_names(value, headers)
+    return DeadLetter(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp.astimezone(UTC),
+        headers=tuple(HeaderEntry(name=name, value=_to_base64(content)) for name, content in headers),
+        raw=_to_base64(value),
+        reason=error.reason,
+        message=str(error),
+        path=error.path,
+        space=space,
+        memory_id=memory_id,
+    )
+
+
+def read_dead_letter(value: bytes) -> DeadLetter:
+    """Read a dead letter back from its topic, to list or re-drive it.
+
+    Raises:
+        RecordError: It is no dead letter.
+    """
+    document = open_envelope(value).attributes
+    try:
+        return DeadLetter.model_validate(document.get("data"))
+    except ValidationError as exc:
+        detail = f"is no dead letter: {exc.error_count()} faults."
+        raise build_record_error(Reason.WRONG_TYPE, detail, path="data") from exc
+
+
+def _to_base64(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _read_names(value: bytes | None, headers: Headers) -> tuple[str | None, str | None]:
+    """Give the space and memory id of a refused record, as far as they can be read."""
+    try:
+        attributes = open_envelope(value, headers).attributes
+    except RecordError:
+        return None, None
+    data = attributes.get("data")
+    space, memory_id = attributes.get("space"), data.get("memory_id") if isinstance(data, dict) else None
+    return space if isinstance(space, str) else None, memory_id if isinstance(memory_id, str) else None

@@ -1,0 +1,272 @@
+"""Assembly: what was worked out becomes a plan. Only what differs from the store is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guardian.core.chain import VERIFIED_PREFIX, Standing
+from guardian.core.decision import Decision
+from guardian.core.fact import dump_correction, place_in_chain
+from guardian.core.intake import Disposition
+from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status
+from guardian.core.node import Node, build_reasons, dump_node, name_via
+from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
+from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
+from guardian.core.rules.card import induce_card
+
+# Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
+FOREIGN_FIELDS = frozenset({"version", "pending"})
+
+
+def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Decision]]) -> Plan:
+    """Make one plan of what was worked out for each space.
+
+    Args:
+        events: The whole batch.
+        decided: For each space the indexes of its events, and the decision.
+    """
+    upserts: list[Upsert] = []
+    patches: list[Patch] = []
+    deletes: list[str] = []
+    vectors: dict[str, tuple[float, ...]] = {}
+    outcomes: list[Outcome | None] = [None] * len(events)
+    inferred = 0
+    for indexes, decision in decided:
+        upserts += [Upsert(id=key, payload=payload) for key, payload in sorted(decision.intake.payloads.items())]
+        upserts += _assemble_corrections(decision)
+        made, changed, count = _assemble_nodes(decision)
+        upserts += made
+        patches += changed
+        inferred += count
+        deletes += sorted(decision.world.removed.keys() - decision.world.nodes.keys())
+        deletes += sorted(decision.intake.deletes & decision.world.stored_ids)
+        vectors |= decision.intake.vectors
+        for position, index in enumerate(indexes):
+            outcomes[index] = _build_outcome(decision, position, events[index])
+    phases = [Phase(upserts=tuple(upserts)), Phase(patches=tuple(patches)), Phase(deletes=tuple(deletes))]
+    return Plan(
+        phases=tuple(phase for phase in phases if phase),
+        outcomes=tuple(outcome for outcome in outcomes if outcome is not None),
+        vectors=vectors,
+        inferred=inferred,
+    )
+
+
+def _assemble_corrections(decision: Decision) -> list[Upsert]:
+    upserts = []
+    for standing in decision.standings.values():
+        correction = standing.correction
+        if correction.revision_id is not None:
+            continue
+        placed = place_in_chain(
+            correction,
+            chain=standing.chain,
+            mentions=tuple(sorted(standing.mentions)),
+            family_roots=standing.family_roots,
+        )
+        if placed != decision.world.stored_corrections.get(placed.key):
+            upserts.append(Upsert(id=placed.key, payload=dump_correction(placed)))
+    return upserts
+
+
+def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], list[Patch], int]:
+    upserts: list[Upsert] = []
+    patches: list[Patch] = []
+    inferred = 0
+    for node in _order_children_first(decision):
+        if node.is_record and node.whole and (node.stored is None or node.id in decision.world.dirty):
+            _induce(node)
+        payload = dump_node(node)
+        if node.stored is None:
+            upserts.append(Upsert(id=node.id, payload=payload))
+        elif changed := _diff(node.stored, payload, is_whole=node.whole):
+            patches.append(Patch(id=node.id, payload=changed))
+        else:
+            continue
+        inferred += node.id in decision.world.dirty and any(edge.how == "inferred" for edge in node.edges)
+    return upserts, patches, inferred
+
+
+def _order_children_first(decision: Decision) -> list[Node]:
+    """Order the nodes so that what a change follows from is written after what follows from it."""
+    nodes = decision.world.nodes
+    order = [node_id for component in reversed(decision.order) for node_id in component]
+    ranked = sorted(order, key=lambda node_id: node_id in decision.world.dirty) if _has_circle(decision) else order
+    rest = [node_id for node_id in decision.recomputed if node_id not in decision.ordered]
+    return [nodes[node_id] for node_id in (*rest, *ranked) if node_id in nodes]
+
+
+def _has_circle(decision: Decision) -> bool:
+    return any(len(component) > 1 for component in decision.order)
+
+
+def _induce(node: Node) -> None:
+    event = node.claims[0].event
+    node.card = induce_card(
+        text=event.text,
+        kind=node.kind,
+        source=node.claimed_source or Source(),
+        scope=node.scope or Scope(),
+        subject=node.subject,
+        verified=node.is_verified,
+        confidence=event.confidence,
+        has_parents=bool(node.edges),
+        valid_from=event.valid_from,
+        valid_until=event.valid_until,
+        episode=event.episode,
+        observed_at=event.observed_at,
+        digest=node.text_digest or "",
+    )
+
+
+def _diff(stored: Mapping[str, Any], payload: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
+    """Give the fields to set, and with None the fields to remove."""
+    changed = {name: value for name, value in payload.items() if stored.get(name) != value}
+    left_out = FOREIGN_FIELDS if is_whole else FOREIGN_FIELDS.union(HEAVY_FIELDS)
+    if is_whole and "card" not in payload:
+        left_out = left_out | {"card"}  # made at the write; only a changed text or source makes another
+    return changed | dict.fromkeys(name for name in stored if name not in payload and name not in left_out)
+
+
+def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
+    disposition = decision.intake.dispositions[position]
+    questions: list[Question] = []
+    record = correction = None
+    if disposition is Disposition.DISPUTED:
+        questions.append(_build_dispute(event))
+    node_id = decision.intake.node_of.get(position)
+    node = decision.world.nodes.get(node_id) if node_id is not None else None
+    if node is not None and node.is_record:
+        record = build_record_view(node)
+        questions += _ask_about_record(decision, node)
+    standing = _find_standing(decision, position, node)
+    if standing is not None:
+        correction = _build_correction_view(decision, standing)
+        questions += _ask_about_correction(correction)
+        if correction.is_waiting and isinstance(event, Corrected):
+            disposition = Disposition.WAITING
+    return Outcome(event=event, disposition=disposition, record=record, correction=correction, questions=tuple(questions))
+
+
+def _find_standing(decision: Decision, position: int, node: Node | None) -> Standing | None:
+    key = decision.intake.correction_of.get(position)
+    if key is not None and key in decision.standings:
+        return decision.standings[key]
+    return decision.standings.get(VERIFIED_PREFIX + node.id) if node is not None else None
+
+
+def build_record_view(node: Node) -> RecordView:
+    """Give a record as it stands."""
+    assert node.revision is not None
+    return RecordView(
+        space=node.space,
+        memory_id=node.memory_id,
+        revision=node.revision,
+        record_id=node.id,
+        status=node.status,
+        is_current=node.is_current,
+        reasons=tuple(build_reasons(node)),
+        roots=node.roots,
+        parents=tuple(sorted({edge.memory_id for edge in node.edges})),
+        provenance=node.provenance,
+        depth=node.depth,
+        slots=node.slots,
+        utility=node.utility,
+        utility_basis=node.utility_basis,
+        kind=node.kind,
+        subject=node.subject,
+        is_verified=node.is_verified,
+        claimed_verified=any(claim.event.verified for claim in node.claims),
+    )
+
+
+def _build_correction_view(decision: Decision, standing: Standing) -> CorrectionView:
+    felled: list[FelledView] = []
+    exempt = 0
+    for node_id in decision.recomputed:
+        node = decision.world.nodes[node_id]
+        if not node.is_record or standing.key not in node.reached:
+            continue
+        if standing.key not in node.felled:
+            exempt += 1
+            continue
+        assert node.revision is not None
+        felled.append(
+            FelledView(
+                memory_id=node.memory_id,
+                revision=node.revision,
+                record_id=node.id,
+                via=name_via(node, standing.key),
+                is_mixed=node.is_mixed,
+            )
+        )
+    correction = standing.correction
+    return CorrectionView(
+        ref=correction.ref,
+        space=correction.space,
+        targets=tuple(sorted(standing.named)),
+        subject=correction.subject,
+        replacement=correction.replacement,
+        extent=standing.extent,
+        is_waiting=not (standing.nominal or standing.revised or _corrects_itself(decision, standing)),
+        felled=tuple(sorted(felled, key=lambda view: (view.memory_id, view.revision))),
+        exempt=exempt,
+    )
+
+
+def _corrects_itself(decision: Decision, standing: Standing) -> bool:
+    replacement = standing.correction.replacement
+    return replacement in standing.named and bool(decision.world.revisions(replacement)) if replacement else False
+
+
+def _build_dispute(event: Event) -> Question:
+    subjects: tuple[str, ...] = ()
+    authority = None
+    if isinstance(event, Corrected):
+        subjects, authority = event.targets, event.authority
+    elif isinstance(event, (Erased, Linked)):
+        subjects, authority = (event.memory_id,), event.authority
+    elif isinstance(event, Retracted):
+        authority = event.authority
+    kind = None if authority is None else authority.kind.value
+    detail: dict[str, object] = {"asked": type(event).__name__.lower(), "authority": kind}
+    if isinstance(event, Corrected) and event.replacement is not None:
+        detail["replacement"] = event.replacement
+    return Question(kind="dispute", subjects=tuple(sorted(set(subjects))), detail=detail)
+
+
+def _ask_about_record(decision: Decision, node: Node) -> list[Question]:
+    questions = []
+    world = decision.world
+    if node.status in {Status.ACTIVE, Status.VERIFIED} and node.subject is not None:
+        others = {
+            other.memory_id
+            for other in world.records_of_subject(node.subject)
+            if other.is_record and other.memory_id != node.memory_id and other.status in {Status.ACTIVE, Status.VERIFIED}
+        }
+        if others:
+            subjects = tuple(sorted({*others, node.memory_id}))
+            questions.append(Question(kind="same_subject", subjects=subjects, detail={"subject": node.subject}))
+    if not node.is_verified and node.is_current:
+        stale = {
+            child.memory_id
+            for before in world.revisions(node.memory_id)
+            if before.order < node.order and before.text_digest != node.text_digest
+            for child in map(world.nodes.__getitem__, world.by_parent.get(before.id, ()))
+            if child.memory_id != node.memory_id and child.is_record
+        }
+        if stale:
+            detail: dict[str, object] = {"rewritten": node.memory_id, "revision": node.revision}
+            questions.append(Question(kind="stale_descendants", subjects=tuple(sorted(stale)), detail=detail))
+    return questions
+
+
+def _ask_about_correction(view: CorrectionView) -> list[Question]:
+    if view.is_waiting:
+        detail: dict[str, object] = {"subject": view.subject, "replacement": view.replacement}
+        return [Question(kind="waiting_correction", subjects=view.targets, detail=detail)]
+    mixed = sorted({felled.memory_id for felled in view.felled if felled.is_mixed})
+    if not mixed:
+        return []
+    return [Question(kind="mixed", subjects=tuple(mixed), detail={"replacement": view.replacement})]

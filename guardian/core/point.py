@@ -1,0 +1,101 @@
+"""Points: how facts and records lie in the store, as flat payloads.
+
+A payload is what Qdrant keeps beside the vectors: text, numbers, and lists of text. What nobody filters is one JSON string
+each, since nested objects more than halve the write rate. Flags are the keywords `yes` and `no`.
+
+Node points (what has lineage): `record`, `tombstone`, `unseen`. Fact points: `correction`, `retraction`, `verdict`, `read`,
+`deletion`, `link`, `erasure`. The id of every point is a UUIDv5 of its identity, so writing twice is writing once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+# Namespace of all ids made here; moving it makes every stored id unreachable.
+NAMESPACE = uuid.UUID("6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11")
+
+
+class PointKind(StrEnum):
+    """What a stored point is; the payload field `point`."""
+
+    RECORD = "record"
+    TOMBSTONE = "tombstone"
+    UNSEEN = "unseen"
+    CORRECTION = "correction"
+    RETRACTION = "retraction"
+    VERDICT = "verdict"
+    READ = "read"
+    DELETION = "deletion"
+    LINK = "link"
+    ERASURE = "erasure"
+
+
+NODES = frozenset({PointKind.RECORD, PointKind.TOMBSTONE, PointKind.UNSEEN})
+
+# Payload fields that only a whole read carries; lineage reads leave them out, a family may have 100,000 records.
+HEAVY_FIELDS = ("text", "card", "rest")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One stored point.
+
+    Attributes:
+        id: UUID in text.
+        payload: See `FIELDS` of the store's layout; at least `point` and `space`.
+        whole: False when `HEAVY_FIELDS` were left out of the read.
+    """
+
+    id: str
+    payload: Mapping[str, Any]
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """A whole point to write. `dense` and `sparse` are filled by the pipeline for records; None writes no such vector.
+
+    Attributes:
+        dense: Vector of the collection's size.
+        sparse: (indices, values) of BM25, sorted by index, unique.
+    """
+
+    id: str
+    payload: Mapping[str, Any]
+    dense: tuple[float, ...] | None = None
+    sparse: tuple[tuple[int, ...], tuple[float, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Payload fields to replace in an existing point; a value of None removes the field. Vectors stay."""
+
+    id: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Writes in their order: upserts, patches (in the order given), deletes. Phases are written one after the other.
+
+    A crash in between leaves a beginning of this order. Patches come children first, so that the record whose change the
+    others follow from is written last and a redelivery finds the work undone.
+    """
+
+    upserts: tuple[Upsert, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    deletes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.upserts or self.patches or self.deletes)
+
+
+def build_point_id(space: str, *parts: str) -> str:
+    """Build the id of a point from its identity within a space (UUIDv5; parts are length-prefixed, so no two collide)."""
+    name = "".join(f"{len(part)}:{part}" for part in (space, *parts))
+    return str(uuid.uuid5(NAMESPACE, name))

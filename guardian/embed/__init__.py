@@ -1,0 +1,1 @@
+"""Vectors of texts: the embedding port, one file an embedder, and BM25."""

@@ -1,0 +1,221 @@
+"""The pipeline: one batch of events from decision to durable state and published outcomes, once for stream, replay and tests.
+
+It knows ports, not Faust, not Kafka, not Qdrant. Order is the promise: the plan is durable before an outcome is published, and
+outcomes are published before the caller acknowledges. Doing a batch again changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from guardian.contracts.message import build_messages
+from guardian.core.decide import decide, initial_needs
+from guardian.core.intake import Disposition
+from guardian.core.model import Corrected, Event, Status
+from guardian.core.needs import Needs
+from guardian.core.plan import Outcome, Plan
+from guardian.core.point import Phase, PointKind, Upsert
+from guardian.core.policy import Policy
+from guardian.core.snapshot import Snapshot
+from guardian.embed.bm25 import bm25_document, bm25_query
+from guardian.embed.fill import embed_texts
+from guardian.embed.port import Embedder
+from guardian.errors import ConflictError, DependencyError, InvariantError
+from guardian.ports import Fence, Publisher, SearchQuery, Store
+
+# Rounds of asking before a decision is taken to be a bug. Plain batches take one or two; cut lineage takes one a step.
+MAX_ROUNDS = 500
+# Candidates offered for a correction whose target is not known.
+MAX_CANDIDATES = 6
+# Tries after another writer came in between; then the store is treated as away.
+MAX_CONFLICTS = 5
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """What one batch did; the fields of the one line that is logged for it.
+
+    Attributes:
+        dispositions: Events by disposition.
+        fetched: Points read.
+        rounds: Rounds of asking.
+        fetch_ms, decide_ms, embed_ms, apply_ms, publish_ms: Milliseconds spent.
+    """
+
+    events: int = 0
+    dispositions: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    felled: int = 0
+    born_superseded: int = 0
+    inferred: int = 0
+    refused_claims: int = 0
+    pending: int = 0
+    fetched: int = 0
+    rounds: int = 0
+    fetch_ms: float = 0.0
+    decide_ms: float = 0.0
+    embed_ms: float = 0.0
+    apply_ms: float = 0.0
+    publish_ms: float = 0.0
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Pipeline:
+    """Everything a batch passes through.
+
+    Attributes:
+        store: Where state lies.
+        policy_of: Gives the policy of a space.
+        embedder: Makes dense vectors, or None to store records with BM25 alone.
+        publisher: Takes outcomes, or None to publish nothing (a replay publishes only when asked).
+        decide_in_thread: Points from which a decision is made off the event loop, so that heartbeats go on.
+    """
+
+    store: Store
+    policy_of: Callable[[str], Policy]
+    embedder: Embedder | None = None
+    publisher: Publisher | None = None
+    decide_in_thread: int = 2_000
+
+    async def process(self, events: Sequence[Event], *, fence: Fence) -> BatchReport:
+        """Take a batch from decision to published outcomes.
+
+        Args:
+            events: In any order; an order only matters to outcomes, which come in the same one.
+            fence: The writer's place in the stream.
+
+        Raises:
+            DependencyError: Store, model or broker is away; nothing may be acknowledged, the same batch may be tried again.
+            InvariantError: A bug.
+        """
+        report = BatchReport(events=len(events))
+        if not events:
+            return report
+        plan = await self._settle(events, fence, report)
+        _count(plan, report)
+        if self.publisher is not None:
+            started = time.perf_counter()
+            outcomes = await self._offer_candidates(plan.outcomes)
+            await self.publisher.publish([message for outcome in outcomes for message in build_messages(outcome)])
+            report.publish_ms = _since(started)
+        return report
+
+    async def _settle(self, events: Sequence[Event], fence: Fence, report: BatchReport) -> Plan:
+        for _ in range(MAX_CONFLICTS):
+            plan = await self.plan(events, report)
+            phases = await self._embed(plan, report)
+            started = time.perf_counter()
+            try:
+                await self.store.apply(phases, fence=fence)
+            except ConflictError:
+                continue
+            finally:
+                report.apply_ms += _since(started)
+            return plan
+        raise DependencyError(f"another writer came in between {MAX_CONFLICTS} times", dependency="store")
+
+    async def plan(self, events: Sequence[Event], report: BatchReport) -> Plan:
+        """Fetch and decide in rounds until nothing is missing. Writes nothing."""
+        snapshot = Snapshot()
+        needs = initial_needs(events)
+        for _ in range(MAX_ROUNDS):
+            started = time.perf_counter()
+            snapshot.add(needs, await self.store.fetch(needs))
+            report.fetch_ms += _since(started)
+            started = time.perf_counter()
+            if snapshot.count() > self.decide_in_thread:
+                answer = await asyncio.to_thread(decide, events, snapshot, self.policy_of)
+            else:
+                answer = decide(events, snapshot, self.policy_of)
+            report.decide_ms += _since(started)
+            report.rounds += 1
+            if not isinstance(answer, Needs):
+                report.fetched += snapshot.count()
+                return answer
+            needs = answer.minus(snapshot.asked)
+            if not needs:
+                raise InvariantError("the decision asks for what it was given already")
+        raise InvariantError(f"no decision after {MAX_ROUNDS} rounds")
+
+    async def _embed(self, plan: Plan, report: BatchReport) -> list[Phase]:
+        """Put vectors to the new records; when the model is away they are stored with BM25 alone and marked pending."""
+        started = time.perf_counter()
+        records = [upsert for phase in plan.phases for upsert in phase.upserts if _is_record(upsert)]
+        dense = await self._embed_dense(plan, records)
+        made: dict[str, Upsert] = {}
+        for upsert in records:
+            vector = dense.get(upsert.id)
+            payload = upsert.payload
+            if vector is None and self.store.identity.vector_size:
+                payload = {**payload, "pending": "dense"}
+                report.pending += 1
+            sparse = bm25_document(upsert.payload["text"])
+            made[upsert.id] = replace(upsert, payload=payload, dense=vector, sparse=sparse)
+        report.embed_ms += _since(started)
+        return [replace(phase, upserts=tuple(made.get(upsert.id, upsert) for upsert in phase.upserts)) for phase in plan.phases]
+
+    async def _embed_dense(self, plan: Plan, records: Sequence[Upsert]) -> dict[str, tuple[float, ...]]:
+        size = self.store.identity.vector_size
+        if not size:
+            return {}
+        dense = {key: vector for key, vector in plan.vectors.items() if len(vector) == size}
+        todo = [upsert for upsert in records if upsert.id not in dense]
+        if self.embedder is None or not self.embedder.embeds or not todo:
+            return dense
+        try:
+            return dense | await embed_texts(self.embedder, {upsert.id: upsert.payload["text"] for upsert in todo})
+        except DependencyError:
+            return dense  # stored without, marked pending, filled in later; never a zero vector
+
+    async def _offer_candidates(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
+        """Put scored candidates to corrections that wait for a target nobody knows."""
+        return [await self._offer(outcome) if outcome.disposition is Disposition.WAITING else outcome for outcome in outcomes]
+
+    async def _offer(self, outcome: Outcome) -> Outcome:
+        event = outcome.event
+        assert isinstance(event, Corrected)
+        parts = [event.inline.text if event.inline is not None else "", event.subject or "", event.reason or ""]
+        query = SearchQuery(space=event.space, sparse=bm25_query(" ".join([*parts, *event.targets])), limit=MAX_CANDIDATES)
+        hits = await self.store.search(query)
+        candidates = [
+            {"memory_id": hit.point.payload["memory_id"], "score": round(hit.score, 4)}
+            for hit in hits
+            if hit.point.payload["memory_id"] != event.replacement
+        ]
+        questions = tuple(
+            replace(question, detail={**question.detail, "candidates": candidates})
+            if question.kind == "waiting_correction"
+            else question
+            for question in outcome.questions
+        )
+        return replace(outcome, questions=questions)
+
+
+def _is_record(upsert: Upsert) -> bool:
+    return bool(upsert.payload["point"] == PointKind.RECORD)
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000
+
+
+def _count(plan: Plan, report: BatchReport) -> None:
+    report.outcomes = plan.outcomes
+    report.inferred += plan.inferred
+    report.dispositions.update(outcome.disposition.value for outcome in plan.outcomes)
+    made = {upsert.id for phase in plan.phases for upsert in phase.upserts if _is_record(upsert)}
+    report.records += len(made)
+    for outcome in plan.outcomes:
+        if outcome.correction is not None:
+            report.felled += len(outcome.correction.felled)
+        record = outcome.record
+        if record is None or outcome.disposition is not Disposition.APPLIED:
+            continue
+        is_corrected = any(reason["reason"] == "corrected" for reason in record.reasons)
+        report.born_superseded += record.record_id in made and record.status is Status.SUPERSEDED and is_corrected
+        report.refused_claims += record.claimed_verified and not record.is_verified

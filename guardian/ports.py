@@ -1,0 +1,158 @@
+"""The ports: what the pipeline asks of the outside, in the words of the core.
+
+Each protocol has at least two implementations, held equal by one contract suite in `tests/contract/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from guardian.core.model import MemoryKind, Slot, Status
+from guardian.core.needs import Needs
+from guardian.core.point import Phase, Point, PointKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Who writes: a server refuses writes with a lower version than a point already has.
+
+    Attributes:
+        version: 0 .. 2**53 - 1, made of topic epoch and offset; 0 for a writer outside the stream.
+    """
+
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """One hybrid search within a space.
+
+    Attributes:
+        dense: Query vector, or None to search by BM25 alone.
+        sparse: (indices, values) of the BM25 query; may be empty.
+        statuses: Statuses that may answer; the default read leaves superseded and erased out.
+        at: When given, records whose validity does not contain this time are left out.
+        limit: Number of hits, 1 to 1,000.
+    """
+
+    space: str
+    sparse: tuple[tuple[int, ...], tuple[float, ...]]
+    dense: tuple[float, ...] | None = None
+    statuses: Collection[Status] = (Status.ACTIVE, Status.VERIFIED)
+    slots: Collection[Slot] | None = None
+    kinds: Collection[MemoryKind] | None = None
+    at: datetime | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One answer of a search; scores are reciprocal rank fusion (or BM25's own when there is no dense part)."""
+
+    point: Point
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreIdentity:
+    """What a store was made for; checked at every start, never changed silently.
+
+    Attributes:
+        schema_version: Of the payload layout.
+        embedding: `identity` of the embedder, or `none`.
+        vector_size: Size of `dense`; 0 when there is none.
+        bm25: Identity of the BM25 configuration.
+    """
+
+    schema_version: int
+    embedding: str
+    vector_size: int
+    bm25: str
+
+
+class Store(Protocol):
+    """The state. Everything is validated before the engine is called; a store error is an error, never an empty answer.
+
+    Raises:
+        ConfigError: From `open`: another owner, another identity, a missing index.
+        DependencyError: The engine or server is away; nothing is known about a write in flight.
+        ConflictError: From `apply`: a newer fence has written one of the points.
+    """
+
+    identity: StoreIdentity
+
+    async def open(self) -> None:
+        """Open or create the collection, and check identity and indexes."""
+
+    async def fetch(self, needs: Needs) -> list[Point]:
+        """Look up all keys of one round; each point once (whole, if any key asks for it whole)."""
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write the phases in order; when it returns all of them are durable. Applying twice is applying once."""
+
+    async def search(self, query: SearchQuery) -> list[Hit]:
+        """Search records (never other points), best first; ties by point id."""
+
+    def iter_points(
+        self,
+        *,
+        space: str | None = None,
+        kinds: Collection[PointKind] | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Point]:
+        """Give whole points page by page, of one space or all, in no promised order; `where` are exact keyword matches."""
+
+    async def count(
+        self,
+        *,
+        space: str | None = None,
+        kinds: Collection[PointKind] | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> int:
+        """Count points exactly."""
+
+    async def fetch_without_vector(self, limit: int) -> list[Point]:
+        """Give some whole records that have no dense vector, at most `limit`; all of them in a store made without."""
+
+    async def count_without_vector(self) -> int:
+        """Count the records that have no dense vector."""
+
+    async def set_vectors(self, vectors: Mapping[str, tuple[float, ...]]) -> None:
+        """Fill in the dense vectors of existing records, by point id; `pending` goes, all else stays."""
+
+    async def add_dense(self, *, embedding: str, vector_size: int) -> None:
+        """Give a store that was made without an embedding its dense vectors; records get theirs by `set_vectors`."""
+
+    async def close(self) -> None:
+        """Make durable and release."""
+
+
+class Publisher(Protocol):
+    """Where outcomes go. The pipeline awaits it before it acknowledges."""
+
+    async def publish(self, messages: Sequence[OutcomeMessage]) -> None:
+        """Send all messages and wait until they are acknowledged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeMessage:
+    """One message for an outcome topic.
+
+    Attributes:
+        topic: Full topic name.
+        key: Partition key, UTF-8.
+        value: JSON in UTF-8; None is a tombstone of the key.
+        id: Deterministic id; the same for every redelivery of its cause.
+    """
+
+    topic: str
+    key: str
+    value: bytes | None
+    id: str
+    headers: Mapping[str, str] | None = None
+
+
+Payload = Mapping[str, Any]

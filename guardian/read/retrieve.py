@@ -1,0 +1,113 @@
+"""Retrieval: hybrid search over what may answer, one record a family.
+
+Superseded and erased records never answer by default. Of a family the representative stands for all: verified first, then least
+depth, then score; restatements add nothing. A composite (several roots) never pushes out its originals. See the design, 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from guardian.core.model import Slot, Status
+from guardian.core.node import TRUNCATED_ROOT
+from guardian.embed.bm25 import bm25_query
+from guardian.embed.port import Embedder
+from guardian.ports import Hit, SearchQuery, Store
+
+# Hits fetched for each one asked, so that families of many restatements do not fill the answer.
+OVERFETCH = 8
+MAX_LIMIT = 1_000
+
+ANSWERING = (Status.ACTIVE, Status.VERIFIED)
+HISTORY = (Status.ACTIVE, Status.VERIFIED, Status.SUPERSEDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is looked for.
+
+    Attributes:
+        with_history: Superseded records answer, too, each with what replaced it.
+        per_family: Most records of one family; None for all.
+        at: Leave out what does not hold at this time.
+    """
+
+    space: str
+    text: str
+    limit: int = 10
+    with_history: bool = False
+    per_family: int | None = 1
+    slots: Sequence[Slot] | None = None
+    at: datetime | None = None
+
+
+async def retrieve(store: Store, question: Question, embedder: Embedder | None = None) -> list[Hit]:
+    """Search a space, best first.
+
+    Raises:
+        DependencyError: Store or model is away.
+    """
+    dense = None
+    if embedder is not None and embedder.embeds and store.identity.vector_size:
+        dense = (await embedder.embed([question.text]))[0]
+    wanted = question.limit if question.per_family is None else question.limit * OVERFETCH
+    query = SearchQuery(
+        space=question.space,
+        sparse=bm25_query(question.text),
+        dense=dense,
+        statuses=HISTORY if question.with_history else ANSWERING,
+        slots=question.slots,
+        at=question.at,
+        limit=min(MAX_LIMIT, wanted),
+    )
+    hits = await store.search(query)
+    if question.per_family is not None:
+        hits = keep_representatives(hits, per_family=question.per_family)
+    return hits[: question.limit]
+
+
+def keep_representatives(hits: Sequence[Hit], *, per_family: int) -> list[Hit]:
+    """Keep at most `per_family` standing records of each family, in the order of the hits; superseded ones all."""
+    standing = [hit for hit in hits if hit.point.payload["status"] != Status.SUPERSEDED]
+    ranks = {hit.point.id: rank for rank, hit in enumerate(hits)}
+    kept: set[str] = {hit.point.id for hit in hits} - {hit.point.id for hit in standing}
+    taken: dict[str, int] = {}
+    # Originals before composites: what has one root decides for its family.
+    for hit in sorted(standing, key=lambda hit: (len(_roots(hit)) > 1, *_rank(hit), ranks[hit.point.id])):
+        roots = _roots(hit)
+        if all(taken.get(root, 0) < per_family for root in roots):
+            kept.add(hit.point.id)
+            for root in roots:
+                taken[root] = taken.get(root, 0) + 1
+    best = _best_ranks(standing, ranks)
+    chosen = [hit for hit in hits if hit.point.id in kept]
+    return sorted(
+        chosen,
+        key=lambda hit: (
+            min((best.get(root, len(hits)) for root in _roots(hit)), default=0) if hit in standing else ranks[hit.point.id]
+        ),
+    )
+
+
+def _best_ranks(standing: Sequence[Hit], ranks: dict[str, int]) -> dict[str, int]:
+    """Give each family the rank of its best hit: the representative answers in its place."""
+    best: dict[str, int] = {}
+    for hit in standing:
+        roots = _roots(hit)
+        if len(roots) == 1:
+            best[roots[0]] = min(best.get(roots[0], ranks[hit.point.id]), ranks[hit.point.id])
+    for hit in standing:
+        for root in _roots(hit):
+            best.setdefault(root, ranks[hit.point.id])
+    return best
+
+
+def _roots(hit: Hit) -> tuple[str, ...]:
+    return tuple(root for root in hit.point.payload.get("roots", ()) if root != TRUNCATED_ROOT)
+
+
+def _rank(hit: Hit) -> tuple[bool, int]:
+    payload = hit.point.payload
+    return (payload["status"] != Status.VERIFIED, payload.get("depth", 0))

@@ -1,0 +1,235 @@
+"""Replay: the logs and exports that agents kept, through the same pipeline as the stream, or onto the canonical topic.
+
+An interrupted replay goes on where it was: after every durable batch the number of items done is kept in a checkpoint beside
+the state. Doing items twice changes nothing, so the checkpoint saves time and no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from guardian.contracts.admission import DecodePolicy
+from guardian.contracts.codec import decode
+from guardian.contracts.outcome import DeadLetter, build_dead_letter, encode_outcome
+from guardian.core.model import Event
+from guardian.errors import RecordError
+from guardian.pipeline import BatchReport, Pipeline
+from guardian.ports import Fence
+from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
+
+# Name that stands for a topic in the dead letters of a replay, with the item's number as offset.
+FILE_TOPIC = "file"
+
+
+@dataclass(slots=True)
+class ReplaySummary:
+    """What a replay did.
+
+    Attributes:
+        rows: Input rows, which are events, skipped or dead letters.
+        skipped, dead_letters: Rows by reason.
+        naive_times: Times without an offset, read as UTC.
+    """
+
+    items: int = 0
+    rows: int = 0
+    events: int = 0
+    resumed_at: int = 0
+    records: int = 0
+    felled: int = 0
+    born_superseded: int = 0
+    inferred: int = 0
+    refused_claims: int = 0
+    pending: int = 0
+    naive_times: int = 0
+    dispositions: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    dead_letters: Counter[str] = field(default_factory=Counter)
+
+    def add(self, report: BatchReport) -> None:
+        """Count one batch."""
+        self.records += report.records
+        self.felled += report.felled
+        self.born_superseded += report.born_superseded
+        self.inferred += report.inferred
+        self.refused_claims += report.refused_claims
+        self.pending += report.pending
+        self.dispositions.update(report.dispositions)
+
+
+class Checkpoint:
+    """How many items of one replay are done, in a file that is replaced whole.
+
+    Its name is a digest of the inputs (path, size, modification time), format, space and target: any change starts anew.
+    """
+
+    def __init__(self, folder: Path, inputs: Sequence[Path], *marks: str) -> None:
+        parts: list[object] = [*marks]
+        for path in inputs:
+            stat = path.stat()
+            parts += [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
+        name = hashlib.sha256(orjson.dumps(parts)).hexdigest()[:24]
+        self.path = folder / "replays" / f"{name}.json"
+
+    def read(self) -> int:
+        """Give the number of items done; 0 when there is no readable checkpoint."""
+        try:
+            return int(orjson.loads(self.path.read_bytes())["items"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
+    def write(self, items: int) -> None:
+        """Keep the number of items done."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.path.with_suffix(".new")
+        fresh.write_bytes(orjson.dumps({"items": items}))
+        os.replace(fresh, self.path)  # noqa: PTH105 # atomic on one file system
+
+    def clear(self) -> None:
+        """Forget a replay that is finished."""
+        self.path.unlink(missing_ok=True)
+
+
+class DeadLetterFile:
+    """Dead letters of replays: one JSON line each, appended and flushed before the batch counts as done."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, letters: Sequence[DeadLetter]) -> None:
+        """Write letters that are not there yet; a second import repeats none."""
+        known = {hashlib.sha256(line).digest() for line in self.iter_lines()}
+        lines = [encode_outcome(letter, time=letter.timestamp) for letter in letters]
+        fresh = [line for line in lines if hashlib.sha256(line).digest() not in known]
+        if not fresh:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            file.write(b"".join(line + b"\n" for line in fresh))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def iter_lines(self) -> Iterator[bytes]:
+        """Give the letters' lines."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                yield from (line.rstrip(b"\n") for line in file)
+
+
+Advance = Callable[[int, int], None]  # (items done, rows done)
+Forward = Callable[[Sequence[tuple[bytes, str]]], Awaitable[None]]  # (event bytes, space) to the canonical topic
+
+
+@dataclass(slots=True, kw_only=True)
+class Replay:
+    """One replay of files.
+
+    Attributes:
+        source: Format of the files.
+        paths: Files, in the order given.
+        options: What the caller knows and the files do not say.
+        decode_policy: What is refused.
+        received_at: The present: times later than this (and some tolerance) are refused.
+        pipeline: Where events go, or None when they are forwarded.
+        forward: Sends raw events to the canonical topic instead.
+        dead_letters: Where refused items go.
+        checkpoint: None to start from the first item and keep nothing.
+        batch_events: Items of one batch.
+    """
+
+    source: Source
+    paths: Sequence[Path]
+    options: SourceOptions
+    decode_policy: DecodePolicy
+    received_at: datetime
+    dead_letters: DeadLetterFile
+    pipeline: Pipeline | None = None
+    forward: Forward | None = None
+    checkpoint: Checkpoint | None = None
+    batch_events: int = 500
+
+    async def run(self, advance: Advance | None = None) -> ReplaySummary:
+        """Replay everything, batch by batch.
+
+        Args:
+            advance: Called after each durable batch.
+
+        Raises:
+            RecordError: A file as a whole cannot be read.
+            DependencyError: Store, model or broker is away; go on later.
+        """
+        summary = ReplaySummary()
+        items = self.source.iter_items(self.paths, self.options)
+        if self.checkpoint is not None:
+            summary.resumed_at = self.checkpoint.read()
+        for number, item in enumerate(itertools.islice(items, summary.resumed_at)):
+            self._count(item, number, summary)
+        number = summary.resumed_at
+        while batch := list(itertools.islice(items, self.batch_events)):
+            await self._process(batch, number, summary)
+            number += len(batch)
+            if self.checkpoint is not None:
+                self.checkpoint.write(number)
+            if advance is not None:
+                advance(number, summary.rows)
+        if self.checkpoint is not None:
+            self.checkpoint.clear()
+        return summary
+
+    def _count(self, item: Item, number: int, summary: ReplaySummary) -> Event | DeadLetter | None:
+        """Count an item and give its event, or its dead letter, or None when it was skipped."""
+        summary.items += 1
+        summary.rows += item.rows
+        if isinstance(item, Skipped):
+            summary.skipped[item.reason] += item.rows
+            return None
+        if isinstance(item, Broken):
+            summary.dead_letters[item.reason] += 1
+            return self._bury(RecordError(item.reason, item.message, path=item.position), item.raw, number)
+        raw = read_event_bytes(item)
+        try:
+            decoded = decode(raw, policy=self.decode_policy, received_at=self.received_at)
+        except RecordError as error:
+            summary.dead_letters[error.reason] += 1
+            named = RecordError(error.reason, f"{item.position}: {error}", path=error.path)
+            return self._bury(named, raw, number)
+        summary.events += 1
+        summary.naive_times += decoded.naive_times
+        return decoded.event
+
+    def _bury(self, error: RecordError, raw: bytes | None, number: int) -> DeadLetter:
+        # The epoch stands for "no time of its own": the same item is the same letter at every import.
+        topic = f"{FILE_TOPIC}:{self.source.name}"
+        return build_dead_letter(error, raw, topic=topic, partition=0, offset=number, timestamp=datetime.fromtimestamp(0, UTC))
+
+    async def _process(self, batch: Sequence[Item], number: int, summary: ReplaySummary) -> None:
+        events: list[Event] = []
+        letters: list[DeadLetter] = []
+        raws: list[tuple[bytes, str]] = []
+        for position, item in enumerate(batch, start=number):
+            result = self._count(item, position, summary)
+            if isinstance(result, DeadLetter):
+                letters.append(result)
+            elif result is not None:
+                events.append(result)
+                assert isinstance(item, SourceEvent)
+                raws.append((read_event_bytes(item), result.space))
+        if self.forward is not None:
+            await self.forward(raws)
+        elif self.pipeline is not None:
+            summary.add(await self.pipeline.process(events, fence=Fence()))
+        self.dead_letters.append(letters)
+
+
+def read_event_bytes(item: SourceEvent) -> bytes:
+    """Give the JSON of an item's event."""
+    return item.raw if item.raw is not None else orjson.dumps(item.event)

@@ -1,0 +1,1 @@
+"""Outside formats in, canonical events out: one codec a format, behind the one port in `port.py`."""

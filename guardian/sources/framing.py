@@ -1,0 +1,187 @@
+"""Cut a file into rows of JSON, without parsing them: JSON lines or one JSON array, plain or gzip.
+
+Rows are found by structure alone (line ends; commas at depth one outside strings), so a row with a fault inside costs
+itself and not its neighbours. A file is never held whole: at most one row of `MAX_ROW_BYTES` is in memory.
+Blank lines are no rows. Whether a file is gzip or an array is told by its first bytes, never by its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+import orjson
+
+from guardian.sources.reason import SourceReason
+
+# Bytes of one row. 16 MiB is 500 times the longest text that is accepted later; a row beyond it is no memory, and
+# bounding it bounds the memory of an import.
+MAX_ROW_BYTES = 16 * 1024 * 1024
+# Bytes of an over-long row that are kept for the dead letter.
+HEAD_BYTES = 64 * 1024
+# Rows looked at to tell a format: enough to pass some broken first lines, few enough to cost nothing.
+SNIFFED_ROWS = 20
+
+_CHUNK_BYTES = 64 * 1024
+_BOM = b"\xef\xbb\xbf"
+_STRUCTURE = re.compile(rb'[\[\]{},"\\]')
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its number from 1 (line, or element of the array) and its bytes without the line end."""
+
+    number: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row that cannot be cut out; after `file_damaged`, `array_cut` and `array_followed` nothing follows."""
+
+    number: int
+    reason: str
+    message: str
+    raw: bytes
+
+
+def iter_rows(path: Path) -> Iterator[Row | Fault]:
+    """Yield the rows of a file in order.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    number = 0
+    with _open_stream(path) as stream:
+        try:
+            rows = _iter_elements(stream) if _is_array(stream) else _iter_lines(stream)
+            for row in rows:
+                number = row.number
+                yield row
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            yield Fault(
+                number + 1,
+                SourceReason.FILE_DAMAGED,
+                f"the compressed file ends or breaks after row {number}: {error}",
+                b"",
+            )
+
+
+def sniff_objects(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects among the first rows of a file, to tell its format; nothing for what cannot be read."""
+    try:
+        for row in islice(iter_rows(path), SNIFFED_ROWS):
+            if isinstance(row, Fault):
+                continue
+            try:
+                value = orjson.loads(row.raw)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(value, dict):
+                yield value
+    except OSError:
+        return
+
+
+@contextmanager
+def _open_stream(path: Path) -> Iterator[IO[bytes]]:
+    """Open for reading, through gzip when the first two bytes say so."""
+    with path.open("rb") as file:
+        is_gzip = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if not is_gzip:
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+            yield cast(IO[bytes], unpacked)
+
+
+def _is_array(stream: IO[bytes]) -> bool:
+    """Tell an array of objects (or of nothing) by its first two bytes that are not blank, and rewind."""
+    head = stream.read(_CHUNK_BYTES).removeprefix(_BOM).lstrip()
+    stream.seek(0)
+    return head.startswith(b"[") and head[1:].lstrip()[:1] in {b"{", b"]"}
+
+
+def _iter_lines(stream: IO[bytes]) -> Iterator[Row | Fault]:
+    number = 0
+    while line := stream.readline(MAX_ROW_BYTES + 1):
+        number += 1
+        if len(line) > MAX_ROW_BYTES:
+            head = line[:HEAD_BYTES]
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(_CHUNK_BYTES)
+            yield _too_long(number, head)
+            continue
+        raw = (line.removeprefix(_BOM) if number == 1 else line).strip(b" \t\r\n")
+        if raw:
+            yield Row(number, raw)
+
+
+def _iter_elements(stream: IO[bytes]) -> Iterator[Row | Fault]:
+    """Yield the elements of a top-level array: depth and strings are followed, contents are not judged."""
+    number, depth, offset, escaped = 0, 0, 0, -1
+    in_string = False
+    element = bytearray()
+    while chunk := stream.read(_CHUNK_BYTES):
+        start = 0
+        for token in _STRUCTURE.finditer(chunk):
+            at, byte = token.start(), token.group()
+            if offset + at == escaped:
+                continue
+            if in_string or byte == b'"':
+                if byte == b"\\":
+                    escaped = offset + at + 1
+                elif byte == b'"':
+                    in_string = not in_string
+                continue
+            depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(byte, 0)
+            is_opening = depth == 1 and byte == b"[" and number == 0 and not element.strip()
+            is_cut = (depth == 1 and byte == b",") or (depth == 0 and byte == b"]")
+            if is_cut:
+                _extend(element, chunk[start:at])
+                if element.strip():
+                    number += 1
+                    yield _cut(number, element)
+                element.clear()
+            if is_cut or is_opening:
+                start = at + 1
+            if depth == 0 and byte == b"]":
+                yield from _check_end(number, chunk[start:] + stream.read(HEAD_BYTES))
+                return
+        _extend(element, chunk[start:])
+        offset += len(chunk)
+    yield Fault(
+        number + 1,
+        SourceReason.ARRAY_CUT,
+        f"the JSON array ends inside element {number + 1}",
+        bytes(element[:HEAD_BYTES]),
+    )
+
+
+def _check_end(number: int, rest: bytes) -> Iterator[Fault]:
+    """Report what follows the end of the array, which is no row of it."""
+    if rest.strip():
+        yield Fault(number + 1, SourceReason.ARRAY_FOLLOWED, "something follows the end of the JSON array", rest[:HEAD_BYTES])
+
+
+def _extend(element: bytearray, part: bytes) -> None:
+    """Grow the element, but never beyond what shows that it is too long."""
+    element += part[: MAX_ROW_BYTES + 1 - len(element)]
+
+
+def _cut(number: int, element: bytearray) -> Row | Fault:
+    if len(element) > MAX_ROW_BYTES:
+        return _too_long(number, bytes(element[:HEAD_BYTES]))
+    return Row(number, bytes(element).strip(b" \t\r\n"))
+
+
+def _too_long(number: int, head: bytes) -> Fault:
+    return Fault(number, SourceReason.ROW_TOO_LONG, f"row {number} is longer than {MAX_ROW_BYTES} bytes", head)

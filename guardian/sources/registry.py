@@ -1,0 +1,95 @@
+"""The formats that can be read: those built in, listed plainly, and those of installed packages.
+
+A third party adds a format with an entry point in the group `guardian.sources` whose value is a class without
+required arguments (or a ready object) that implements `port.Source`:
+
+```toml
+[project.entry-points."guardian.sources"]
+my-format = "my_package.guardian:MySource"
+```
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from guardian.errors import ConfigError
+from guardian.sources.mcp import McpMemorySource
+from guardian.sources.mem0 import Mem0HistorySource
+from guardian.sources.native import NativeSource
+from guardian.sources.port import Source
+
+ENTRY_POINT_GROUP = "guardian.sources"
+
+BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource())
+
+
+def load_sources() -> tuple[Source, ...]:
+    """Give every known source: built in first, then those of installed packages by name.
+
+    Raises:
+        ConfigError: An installed source cannot be loaded, or two have one name.
+    """
+    found = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name)
+    sources = (*BUILT_IN, *(_load(point) for point in found))
+    names = [source.name for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"Two memory formats are called {name!r}.", mend="Uninstall one of the packages that provide it.")
+    return sources
+
+
+def by_name(name: str) -> Source:
+    """Give the source of that name.
+
+    Raises:
+        ConfigError: No source has it; the message names those that exist.
+    """
+    sources = load_sources()
+    for source in sources:
+        if source.name == name:
+            return source
+    raise ConfigError(f"There is no memory format {name!r}.", mend=f"Use one of: {_list(sources)}.")
+
+
+def detect(path: Path) -> Source:
+    """Give the one source that recognises a file or folder by its content.
+
+    Raises:
+        ConfigError: It does not exist, nothing recognises it, or more than one source does.
+    """
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist.", mend="Check the path.")
+    sources = load_sources()
+    matching = [source for source in sources if source.detect(path)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise ConfigError(f"{path} could be any of: {_list(matching)}.", mend="Name the format.")
+    is_empty = path.is_file() and path.stat().st_size == 0
+    what = "is empty" if is_empty else "is in no memory format that is known"
+    raise ConfigError(f"{path} {what}.", mend=f"Known formats: {_list(sources)}. Name one if the file is damaged.")
+
+
+def _load(point: EntryPoint) -> Source:
+    package = point.dist.name if point.dist is not None else point.value
+    try:
+        loaded = point.load()
+        source: Source = loaded() if isinstance(loaded, type) else loaded
+    # Foreign code runs here, and whatever it raises is the same fault with the same mend.
+    except Exception as error:
+        raise ConfigError(
+            f"The memory format {point.name!r} of package {package!r} cannot be loaded: {error!r}.",
+            mend="Upgrade or uninstall that package.",
+        ) from error
+    if not all(hasattr(source, part) for part in ("name", "title", "detect", "iter_items")):
+        raise ConfigError(
+            f"The memory format {point.name!r} of package {package!r} is no source.",
+            mend="It must have name, title, detect and iter_items (guardian.sources.port.Source).",
+        )
+    return source
+
+
+def _list(sources: tuple[Source, ...] | list[Source]) -> str:
+    return ", ".join(f"{source.name} ({source.title})" for source in sources)

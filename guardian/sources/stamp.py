@@ -1,0 +1,85 @@
+"""Read the times that other programs wrote, and keep what they said beside what was understood.
+
+Formats disagree: aware UTC, aware US-Pacific, naive UTC, Unix seconds. A naive time is read as UTC and says so
+(`is_zone_assumed`); the raw form is always kept. Never compare times as text: mixed offsets sort wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from guardian.errors import RecordError
+from guardian.sources.reason import SourceReason
+
+# Unix times at or above this are milliseconds: as seconds it is the year 5138, as milliseconds it is 1973.
+_FIRST_MILLISECOND = 100_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# `v03_20260110T155908Z_8c24db46.jsonl`: a UTC stamp anywhere in a file name.
+_NAME_STAMP = re.compile(r"(?<!\d)\d{8}T\d{6}Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A time as it was written and as it was understood.
+
+    Attributes:
+        raw: What the input holds.
+        time: Aware, UTC.
+        is_zone_assumed: The input named no zone and was read as UTC.
+    """
+
+    raw: str | int | float
+    time: datetime
+    is_zone_assumed: bool = False
+
+
+def read_time(value: str) -> Stamp:
+    """Read an ISO 8601 time, with `T` or a blank between date and clock; a date alone is its midnight.
+
+    Raises:
+        RecordError: `time_unreadable`.
+    """
+    try:
+        parsed = datetime.fromisoformat(value.strip())
+        if parsed.tzinfo is None:
+            return Stamp(value, parsed.replace(tzinfo=UTC), is_zone_assumed=True)
+        return Stamp(value, parsed.astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is no ISO 8601 time") from error
+
+
+def read_unix_time(value: int | float) -> Stamp:
+    """Read a count of seconds since 1970, or of milliseconds when it is too large for seconds.
+
+    Raises:
+        RecordError: `time_unreadable`.
+    """
+    unit = timedelta(milliseconds=1) if abs(value) >= _FIRST_MILLISECOND else timedelta(seconds=1)
+    try:
+        return Stamp(value, _EPOCH + value * unit)
+    except (ValueError, OverflowError) as error:
+        raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is no Unix time") from error
+
+
+def read_name_time(path: Path) -> datetime | None:
+    """Give the UTC stamp `YYYYMMDDTHHMMSSZ` in a file's name, or None."""
+    match = _NAME_STAMP.search(path.name)
+    if match is None:
+        return None
+    try:
+        return datetime.strptime(match.group(), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def fetch_file_time(path: Path) -> datetime:
+    """Give a file's modification time, in UTC, to the microsecond."""
+    return _EPOCH + timedelta(microseconds=path.stat().st_mtime_ns // 1000)
+
+
+def format_time(time: datetime) -> str:
+    """Write an aware time as RFC 3339 in UTC, ending in `Z`."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")

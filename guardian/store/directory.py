@@ -1,0 +1,128 @@
+"""The directory of an embedded store: one owner, a pointer to the shard in use, and a look at the free disk.
+
+```
+<path>/LOCK       locked while a process owns the store; holds its pid
+<path>/CURRENT    name of the shard in use; replaced atomically, so that a migration can build a new shard beside it
+<path>/shard-1/   the engine's own files; never renamed while open
+<path>/creating/  a shard that was being made; it has never held a point and is removed
+```
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import IO
+
+from guardian.errors import ConfigError, DependencyError
+
+FIRST_SHARD = "shard-1"
+CREATING = "creating"
+_POINTER = "CURRENT"
+_LOCK = "LOCK"
+
+
+def lock_directory(path: Path) -> IO[str]:
+    """Make the directory and own it until the given file is closed or the process dies.
+
+    Raises:
+        ConfigError: Another process owns it, or it cannot be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = (path / _LOCK).open("a+", encoding="utf-8")
+    except OSError as exc:
+        raise ConfigError(
+            f"cannot write the store at {path}: {exc.strerror}.",
+            setting="store.path",
+            mend="name a writable directory.",
+        ) from exc
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        lock.seek(0)
+        owner = lock.read().strip()
+        lock.close()
+        raise build_owned_error(path, owner) from exc
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def build_owned_error(path: Path, owner: str) -> ConfigError:
+    """Build the error of a second opener."""
+    return ConfigError(
+        f"another process owns the store at {path}{f' (pid {owner})' if owner else ''}.",
+        setting="store.path",
+        mend="stop it, use another path, or use a Qdrant server, which many processes can share.",
+    )
+
+
+def read_pointer(path: Path) -> str | None:
+    """Read the name of the shard in use; None for a directory that has no shard yet.
+
+    A shard whose pointer was not written any more (the process died between the two) is complete and is adopted.
+
+    Raises:
+        ConfigError: The pointer leads nowhere, or there are several shards and no pointer.
+    """
+    try:
+        name = (path / _POINTER).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        shards = sorted(item.name for item in path.glob("shard-*"))
+        if len(shards) > 1:
+            raise ConfigError(
+                f"{path} has the shards {', '.join(shards)} but no {_POINTER} file.",
+                setting="store.path",
+                mend=f"write the name of the newest complete one into {path / _POINTER}.",
+            ) from None
+        return shards[0] if shards else None
+    if not name or Path(name).name != name or not (path / name).is_dir():
+        raise ConfigError(
+            f"{path / _POINTER} names the shard {name!r}, which is not there.",
+            setting="store.path",
+            mend="restore the directory from a copy, or name another path.",
+        )
+    return name
+
+
+def write_pointer(path: Path, name: str) -> None:
+    """Make `name` the shard in use, durable when it returns; a crash leaves the old or the new name."""
+    fresh = path / f"{_POINTER}.new"
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(name + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path / _POINTER)
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def clear_creating(path: Path) -> Path:
+    """Give an empty place to make a shard in; what an interrupted making left there is removed."""
+    creating = path / CREATING
+    shutil.rmtree(creating, ignore_errors=True)
+    creating.mkdir()
+    return creating
+
+
+def check_free_disk(path: Path, *, min_free_bytes: int) -> None:
+    """Refuse to write to a nearly full disk: a full one kills the process with SIGBUS, which nothing can catch.
+
+    Raises:
+        DependencyError: Names the mend; the write may succeed later.
+    """
+    free_bytes = shutil.disk_usage(path).free
+    if free_bytes < min_free_bytes:
+        raise DependencyError(
+            f"the disk of the store at {path} has {free_bytes:,} bytes free, fewer than {min_free_bytes:,} "
+            "(min_free_bytes). Mend: free some space, or move the store to a larger disk.",
+            dependency="store",
+        )

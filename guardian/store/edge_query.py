@@ -1,0 +1,97 @@
+"""Lookups and searches in the words of the embedded engine.
+
+Measured with 100,000 records of 2.7 KB in 300 spaces: 500 absent names of one space 0.6 ms, of 300 spaces 8 ms, in
+any order of the conditions. What costs is points found times clauses of the call: 2,700 children over 300 spaces take
+350 ms in one filter of 300 clauses and 95 ms in filters of 16, where 500 absent names still take 8 ms; so 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from qdrant_edge import (
+    FieldCondition,
+    Filter,
+    HasVectorCondition,
+    IdfParams,
+    IsEmptyCondition,
+    MatchAny,
+    MatchValue,
+    PayloadSelector,
+    Query,
+    QueryRequest,
+    RangeDateTime,
+    SearchParams,
+    SparseVector,
+)
+
+from guardian.core.point import HEAVY_FIELDS, Point, PointKind
+from guardian.ports import SearchQuery
+from guardian.store.fusion import count_candidates
+from guardian.store.layout import DENSE, SPARSE, TENANT, Clause, build_search_clause
+
+CLAUSES_PER_LOOKUP = 16
+LINEAGE_ONLY = PayloadSelector.Exclude(list(HEAVY_FIELDS))
+
+
+def build_filter(clauses: Sequence[Clause]) -> Filter:
+    """Build the filter of points that match any clause."""
+    filters: list[Any] = [Filter(must=_build_conditions(clause)) for clause in clauses]
+    return Filter(should=filters)
+
+
+def build_lacking_filter() -> Filter:
+    """Build the filter of records without a dense vector."""
+    is_record = FieldCondition("point", match=MatchValue(PointKind.RECORD.value))
+    return Filter(must=[is_record], must_not=[HasVectorCondition(DENSE)])
+
+
+def build_requests(query: SearchQuery) -> list[QueryRequest]:
+    """Build the rankings of a search, BM25 first; its IDF is the space's own."""
+    corpus = Filter(must=[FieldCondition(TENANT, match=MatchValue(query.space))])
+    conditions = _build_conditions(build_search_clause(query))
+    if query.at is not None:
+        conditions += _build_validity(query.at)
+    wanted: list[tuple[Query, SearchParams | None]] = [
+        (
+            Query.Nearest(SparseVector(list(query.sparse[0]), list(query.sparse[1])), using=SPARSE),
+            SearchParams(idf=IdfParams(corpus=corpus)),
+        )
+    ]
+    if query.dense is not None:
+        wanted.append((Query.Nearest(list(query.dense), using=DENSE), None))
+    return [
+        QueryRequest(
+            query=nearest,
+            filter=Filter(must=conditions),
+            params=params,
+            limit=count_candidates(query.limit),
+            with_payload=False,
+            with_vector=False,
+        )
+        for nearest, params in wanted
+    ]
+
+
+def build_point(record: Any, *, whole: bool) -> Point:
+    """Build a point from what the engine read; it gives ids as UUID objects."""
+    return Point(str(record.id), record.payload, whole=whole)
+
+
+def _build_conditions(clause: Clause) -> list[Any]:
+    return [
+        FieldCondition(
+            field, match=MatchValue(str(values[0])) if len(values) == 1 else MatchAny([str(value) for value in values])
+        )
+        for field, values in clause.matches
+    ]
+
+
+def _build_validity(at: datetime) -> list[Any]:
+    moment = at.astimezone(UTC).isoformat()
+    return [
+        Filter(should=[IsEmptyCondition(field), FieldCondition(field, range=bound)])
+        for field, bound in (("valid_from", RangeDateTime(lte=moment)), ("valid_until", RangeDateTime(gt=moment)))
+    ]

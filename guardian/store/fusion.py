@@ -1,0 +1,41 @@
+"""Fuse the dense and the BM25 ranking of one search, equally in every store. Pure.
+
+The engines fuse too, but break ties in their own ways, and one round trip with two rankings costs less than their
+fusion (0.5 against 1.2 ms at 2,000 records). Reciprocal rank fusion: Cormack, Clarke, Buettcher, SIGIR 2009.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+# The constant of the paper, and of the engines' documentation; a smaller one lets first places weigh more.
+RRF_K = 60
+# Scores are 32-bit floats in the engines; what differs only behind this digit is a tie, broken by id.
+SCORE_DIGITS = 5
+
+
+def count_candidates(limit: int) -> int:
+    """Give how many of each ranking to ask for: enough that ties at the cut are all seen, and that lists overlap."""
+    return 2 * limit + 100
+
+
+def rank_scores(scores: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Sort (id, score) pairs, best first, ties by id."""
+    return sorted(((point_id, round(score, SCORE_DIGITS)) for point_id, score in scores), key=lambda pair: (-pair[1], pair[0]))
+
+
+def fuse_ranks(rankings: Sequence[Iterable[tuple[str, float]]]) -> list[tuple[str, float]]:
+    """Fuse rankings of (id, score): each place counts 1 / (k + place), with places from 0."""
+    fused: defaultdict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for place, (point_id, _) in enumerate(rank_scores(ranking)):
+            fused[point_id] += 1 / (RRF_K + place)
+    return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def choose_hits(
+    dense: Iterable[tuple[str, float]] | None, sparse: Iterable[tuple[str, float]], *, limit: int
+) -> list[tuple[str, float]]:
+    """Give the best `limit` (id, score); without a dense ranking BM25's own scores."""
+    return (rank_scores(sparse) if dense is None else fuse_ranks([dense, sparse]))[:limit]

@@ -1,0 +1,360 @@
+"""The store on a Qdrant server, which many workers and readers share.
+
+Writes are fenced: every point carries the version of its last writer, a write touches only points with no higher one,
+and as the server does not say what it skipped, the versions are read back and a higher one is a conflict. So a worker
+that lost its partition cannot overwrite its successor. A deleted point forgets its version; what must stay barred is
+kept as a tombstone.
+
+Nothing is retried here: a failed call is a `DependencyError`, and the pipeline does the same batch again. All writes
+wait until they are applied; the server's log makes them durable. Patches and deletes are sent with a filter on the id
+and the version, so those of absent points do nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.http.exceptions import ApiException
+
+from guardian.core.needs import Needs
+from guardian.core.point import Phase, Point, PointKind
+from guardian.errors import ConfigError, ConflictError, DependencyError
+from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
+from guardian.store.check import validate_fence, validate_id, validate_phase, validate_query, validate_vector
+from guardian.store.fusion import choose_hits
+from guardian.store.identity import META_ID, build_absent_error, build_dense_identity, build_meta_payload, check_meta
+from guardian.store.layout import (
+    DENSE,
+    PAGE_POINTS,
+    PENDING,
+    SERVER_INDEXES,
+    SPARSE,
+    TENANT,
+    VERSION,
+    Clause,
+    IndexType,
+    build_lookups,
+    build_scan_clause,
+    build_search_clause,
+    iter_slices,
+    merge_points,
+)
+from guardian.store.qdrant_query import (
+    CLAUSES_PER_LOOKUP,
+    LINEAGE_ONLY,
+    WHOLE,
+    build_fence,
+    build_filter,
+    build_lacking_filter,
+    build_patch,
+    build_point,
+    build_requests,
+    build_struct,
+    vendor_errors,
+)
+
+# Points or patches in one request: about 4 MB of JSON with vectors, well below the server's limit of 32 MB.
+_WRITE_POINTS = 500
+
+# The first that counts IDF within a tenant; an older one takes the parameter and silently counts over all.
+_MIN_SERVER = (1, 19)
+
+_TYPES = MappingProxyType(
+    {
+        IndexType.KEYWORD: models.PayloadSchemaType.KEYWORD,
+        IndexType.FLOAT: models.PayloadSchemaType.FLOAT,
+        IndexType.DATETIME: models.PayloadSchemaType.DATETIME,
+        IndexType.INTEGER: models.PayloadSchemaType.INTEGER,
+    }
+)
+
+
+def build_client(
+    url: str, *, api_key: str | None = None, timeout_s: int = 10, prefer_grpc: bool = False, ca_file: Path | None = None
+) -> AsyncQdrantClient:
+    """Build the client of a server; TLS is said by the URL (`https://`). Nothing is called yet.
+
+    Args:
+        url: With scheme and port, such as `http://localhost:6333`.
+        api_key: Sent with every call.
+        timeout_s: Whole seconds that any call may take.
+        prefer_grpc: Use gRPC (port 6334) where the client can.
+        ca_file: PEM file of the authority that signs the server's certificate; None for the usual ones.
+    """
+    tls: dict[str, Any] = {} if ca_file is None else {"verify": str(ca_file)}
+    return AsyncQdrantClient(
+        url=url, api_key=api_key, timeout=timeout_s, prefer_grpc=prefer_grpc, check_compatibility=False, **tls
+    )
+
+
+class QdrantStore:
+    """Keeps one collection.
+
+    Args:
+        client: Closed with the store, unless `closes_client` is False.
+        has_indexes: False for the client's local mode, which has no payload indexes to make or check.
+        page_size: Points in one read.
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        *,
+        collection: str,
+        identity: StoreIdentity | None,
+        has_indexes: bool = True,
+        closes_client: bool = True,
+        page_size: int = PAGE_POINTS,
+    ) -> None:
+        self._wanted = identity
+        if identity is not None:
+            self.identity = identity  # else known once it is open
+        self.collection = collection
+        self._client = client
+        self._has_indexes = has_indexes
+        self._closes_client = closes_client
+        self._page_size = page_size
+        self._place = f"the Qdrant collection '{collection}'"
+
+    async def open(self) -> None:
+        """Create the collection, or check the identity and indexes of the one that is there.
+
+        Raises:
+            ConfigError: The server is too old, or the collection was made for something else or lacks an index.
+        """
+        with vendor_errors(self._place):
+            await self._check_server()
+            if not await self._client.collection_exists(self.collection):
+                if self._wanted is None:
+                    raise build_absent_error(self._place)
+                await self._create_collection(self._wanted)
+            meta = await self._read_meta()
+            if meta is None and self._wanted is not None and not (await self._client.count(self.collection, exact=True)).count:
+                await self._create_indexes()
+                await self._write_meta(self._wanted, mode=models.UpdateMode.INSERT_ONLY)
+                meta = await self._read_meta()  # another worker may have been first
+            self.identity = check_meta(meta, self._wanted, place=self._place)
+            await self._check_indexes()
+
+    async def close(self) -> None:
+        """Release the connections; every write was durable already."""
+        if self._closes_client:
+            await self._client.close()
+
+    async def fetch(self, needs: Needs) -> list[Point]:
+        """Look up all keys; each point once."""
+        found: list[Point] = []
+        for point_id in needs.ids:
+            validate_id(point_id)
+        with vendor_errors(self._place):
+            for lookup in build_lookups(needs, clauses_per_lookup=CLAUSES_PER_LOOKUP):
+                async for page in self._iter_pages(lookup.clauses, whole=lookup.whole):
+                    found += page
+            for ids in iter_slices(sorted(needs.ids - {META_ID}), self._page_size):
+                found += [build_point(record, whole=True) for record in await self._retrieve(ids, WHOLE)]
+        return merge_points(found)
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write the phases in order. Patches and deletes of absent points do nothing.
+
+        Raises:
+            ConflictError: A writer with a higher fence has written one of the points; those before it may be written.
+        """
+        validate_fence(fence)
+        for phase in phases:
+            validate_phase(phase, vector_size=self.identity.vector_size)
+        with vendor_errors(self._place):
+            for phase in phases:
+                await self._write_phase(phase, fence.version)
+
+    async def search(self, query: SearchQuery) -> list[Hit]:
+        """Search records by BM25 and, given a vector, by cosine (approximate once the server has built its graphs)."""
+        validate_query(query, vector_size=self.identity.vector_size)
+        if build_search_clause(query).is_empty:
+            return []
+        with vendor_errors(self._place):
+            answers = await self._client.query_batch_points(self.collection, build_requests(query))
+            sparse, *dense = [[(str(found.id), found.score) for found in answer.points] for answer in answers]
+            best = dict(choose_hits(dense[0] if dense else None, sparse, limit=query.limit))
+            records = await self._retrieve(list(best), WHOLE) if best else []
+        points = {str(record.id): build_point(record, whole=True) for record in records}
+        return [Hit(point=points[point_id], score=score) for point_id, score in best.items() if point_id in points]
+
+    async def iter_points(
+        self,
+        *,
+        space: str | None = None,
+        kinds: Collection[PointKind] | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Point]:
+        """Give whole points by id; those written or removed meanwhile may or may not be seen."""
+        clause = build_scan_clause(space, kinds, where)
+        if clause.is_empty:
+            return
+        with vendor_errors(self._place):
+            async for page in self._iter_pages((clause,), whole=True):
+                for point in page:
+                    yield point
+
+    async def count(
+        self,
+        *,
+        space: str | None = None,
+        kinds: Collection[PointKind] | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> int:
+        """Count points exactly."""
+        clause = build_scan_clause(space, kinds, where)
+        if clause.is_empty:
+            return 0
+        with vendor_errors(self._place):
+            answer = await self._client.count(self.collection, count_filter=build_filter([clause]), exact=True)
+        return int(answer.count)
+
+    async def fetch_without_vector(self, limit: int) -> list[Point]:
+        """Give some whole records that have no dense vector, at most `limit`; all of them in a store made without."""
+        with vendor_errors(self._place):
+            records, _ = await self._client.scroll(
+                self.collection, scroll_filter=build_lacking_filter(), limit=limit, with_payload=WHOLE, with_vectors=False
+            )
+        return [build_point(record, whole=True) for record in records]
+
+    async def count_without_vector(self) -> int:
+        """Count the records that have no dense vector."""
+        with vendor_errors(self._place):
+            return (await self._client.count(self.collection, count_filter=build_lacking_filter(), exact=True)).count
+
+    async def set_vectors(self, vectors: Mapping[str, tuple[float, ...]]) -> None:
+        """Fill in dense vectors of records and take their `pending` away; what is no record (any more) stays as is."""
+        for point_id, vector in vectors.items():
+            validate_id(point_id)
+            validate_vector(f"point {point_id}", vector, vector_size=self.identity.vector_size)
+        with vendor_errors(self._place):
+            for ids in iter_slices(sorted(vectors), _WRITE_POINTS):
+                await self._set_vectors(ids, vectors)
+
+    async def add_dense(self, *, embedding: str, vector_size: int) -> None:
+        """Give a store made without an embedding its dense vectors; records get them by `set_vectors`."""
+        wanted = build_dense_identity(self.identity, embedding=embedding, vector_size=vector_size)
+        config = models.DenseVectorNameConfig(dense=models.DenseVectorConfig(size=vector_size, distance=models.Distance.COSINE))
+        with vendor_errors(self._place):
+            _check_done([await self._client.create_vector_name(self.collection, DENSE, config)])
+            await self._write_meta(wanted, mode=models.UpdateMode.UPSERT)
+        self.identity = wanted
+
+    async def _check_server(self) -> None:
+        version = (await self._client.info()).version
+        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+        if numbers < _MIN_SERVER:
+            raise ConfigError(
+                f"{self._place} lies on a server of version {version}, whose BM25 would let one space move another's ranking.",
+                setting="store.url",
+                mend=f"run a server of version {'.'.join(map(str, _MIN_SERVER))} or later.",
+            )
+
+    async def _create_collection(self, identity: StoreIdentity) -> None:
+        size = identity.vector_size
+        try:
+            await self._client.create_collection(
+                self.collection,
+                vectors_config={DENSE: models.VectorParams(size=size, distance=models.Distance.COSINE)} if size else {},
+                sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            )
+        except ApiException:
+            if not await self._client.collection_exists(self.collection):  # else another worker was first
+                raise
+
+    async def _create_indexes(self) -> None:
+        if not self._has_indexes:
+            return
+        tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+        for field, index in SERVER_INDEXES.items():
+            await self._client.create_payload_index(
+                self.collection, field, field_schema=tenant if field == TENANT else _TYPES[index], wait=True
+            )
+
+    async def _check_indexes(self) -> None:
+        if not self._has_indexes:
+            return
+        schema = (await self._client.get_collection(self.collection)).payload_schema
+        for field, index in SERVER_INDEXES.items():
+            if field not in schema or schema[field].data_type != _TYPES[index]:
+                raise ConfigError(
+                    f"{self._place} has {'an index of another type' if field in schema else 'no index'} on '{field}' ({index}).",
+                    setting="store",
+                    mend="run `guardian migrate`, which builds the indexes.",
+                )
+
+    async def _read_meta(self) -> Mapping[str, Any] | None:
+        records = await self._retrieve([META_ID], True)
+        return (records[0].payload or {}) if records else None
+
+    async def _write_meta(self, identity: StoreIdentity, *, mode: models.UpdateMode) -> None:
+        point = models.PointStruct(id=META_ID, vector={}, payload=build_meta_payload(identity))
+        _check_done([await self._client.upsert(self.collection, [point], wait=True, update_mode=mode)])
+
+    async def _retrieve(self, ids: Sequence[str], with_payload: Any) -> list[models.Record]:
+        return await self._client.retrieve(self.collection, list(ids), with_payload=with_payload, with_vectors=False)
+
+    async def _iter_pages(self, clauses: Sequence[Clause], *, whole: bool) -> AsyncIterator[list[Point]]:
+        offset: Any = None
+        while True:
+            records, offset = await self._client.scroll(
+                self.collection,
+                scroll_filter=build_filter(clauses),
+                limit=self._page_size,
+                offset=offset,
+                with_payload=WHOLE if whole else LINEAGE_ONLY,
+                with_vectors=False,
+            )
+            yield [build_point(record, whole=whole) for record in records]
+            if offset is None:
+                return
+
+    async def _write_phase(self, phase: Phase, version: int) -> None:
+        for upserts in iter_slices(phase.upserts, _WRITE_POINTS):
+            structs = [build_struct(upsert, version=version) for upsert in upserts]
+            done = await self._client.upsert(self.collection, structs, update_filter=build_fence(version), wait=True)
+            _check_done([done])
+            await self._check_fence([upsert.id for upsert in upserts], version)
+        for patches in iter_slices(phase.patches, _WRITE_POINTS):
+            operations = [operation for patch in patches for operation in build_patch(patch, version=version)]
+            _check_done(await self._client.batch_update_points(self.collection, operations, wait=True))
+            await self._check_fence([patch.id for patch in patches], version)
+        for ids in iter_slices(phase.deletes, _WRITE_POINTS):
+            selector = models.FilterSelector(filter=build_fence(version, ids))
+            _check_done([await self._client.delete(self.collection, selector, wait=True)])
+            await self._check_fence(ids, version)
+
+    async def _check_fence(self, ids: Sequence[str], version: int) -> None:
+        for record in await self._retrieve(ids, [VERSION]):
+            written = (record.payload or {}).get(VERSION, 0)
+            if written > version:
+                raise ConflictError(
+                    f"point {record.id} was written under fence {written}, ours is {version}: its space has a newer owner"
+                )
+
+    async def _set_vectors(self, ids: Sequence[str], vectors: Mapping[str, tuple[float, ...]]) -> None:
+        is_record = models.FieldCondition(key="point", match=models.MatchValue(value=PointKind.RECORD.value))
+        kinds = await self._retrieve(ids, ["point"])
+        records = [str(found.id) for found in kinds if (found.payload or {}).get("point") == PointKind.RECORD]
+        if not records:
+            return
+        filled = [models.PointVectors(id=point_id, vector={DENSE: list(vectors[point_id])}) for point_id in records]
+        still = models.Filter(must=[is_record])  # an erasure may have come between
+        _check_done([await self._client.update_vectors(self.collection, filled, update_filter=still, wait=True)])
+        mine = models.Filter(must=[is_record, models.HasIdCondition(has_id=list(records))])
+        selector = models.FilterSelector(filter=mine)
+        _check_done([await self._client.delete_payload(self.collection, [PENDING], selector, wait=True)])
+
+
+def _check_done(results: Iterable[models.UpdateResult]) -> None:
+    """Take nothing for written that the server only accepted: after its own time limit it answers without an error."""
+    for result in results:
+        if result.status != models.UpdateStatus.COMPLETED:
+            raise DependencyError(f"the server answered '{result.status}' to a write", dependency="store")

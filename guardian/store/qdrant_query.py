@@ -1,0 +1,146 @@
+"""Lookups, searches and fenced writes in the words of a Qdrant server; and its errors in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from grpc import RpcError, StatusCode  # type: ignore[import-untyped]  # has no stubs of its own
+from qdrant_client import models
+from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+
+from guardian.core.point import HEAVY_FIELDS, Patch, Point, PointKind, Upsert
+from guardian.errors import ConfigError, DependencyError, InvariantError
+from guardian.ports import SearchQuery
+from guardian.store.check import build_payload
+from guardian.store.fusion import count_candidates
+from guardian.store.layout import DENSE, SPARSE, TENANT, VERSION, Clause, build_search_clause
+
+# A call costs a round trip here, so more clauses share one than in the embedded engine.
+CLAUSES_PER_LOOKUP = 64
+LINEAGE_ONLY = models.PayloadSelectorExclude(exclude=[*HEAVY_FIELDS, VERSION])
+WHOLE = models.PayloadSelectorExclude(exclude=[VERSION])
+
+
+def build_filter(clauses: Sequence[Clause]) -> models.Filter:
+    """Build the filter of points that match any clause."""
+    return models.Filter(should=[models.Filter(must=_build_conditions(clause)) for clause in clauses])
+
+
+def build_lacking_filter() -> models.Filter:
+    """Build the filter of records without a dense vector."""
+    is_record = models.FieldCondition(key="point", match=models.MatchValue(value=PointKind.RECORD.value))
+    return models.Filter(must=[is_record], must_not=[models.HasVectorCondition(has_vector=DENSE)])
+
+
+def build_fence(version: int, point_ids: Sequence[str] | None = None) -> models.Filter:
+    """Build the filter of points (all, or the given) that no writer with a higher version has written."""
+    unwritten = models.IsEmptyCondition(is_empty=models.PayloadField(key=VERSION))
+    passed = models.FieldCondition(key=VERSION, range=models.Range(lte=version))
+    must: list[Any] = [models.Filter(should=[unwritten, passed])]
+    if point_ids is not None:
+        must.append(models.HasIdCondition(has_id=list(point_ids)))
+    return models.Filter(must=must)
+
+
+def build_struct(upsert: Upsert, *, version: int) -> models.PointStruct:
+    """Build a whole point, marked with the version of its writer."""
+    vector: dict[str, Any] = {}
+    if upsert.dense is not None:
+        vector[DENSE] = list(upsert.dense)
+    if upsert.sparse is not None:
+        vector[SPARSE] = models.SparseVector(indices=list(upsert.sparse[0]), values=list(upsert.sparse[1]))
+    return models.PointStruct(id=upsert.id, vector=vector, payload={**build_payload(upsert.payload), VERSION: version})
+
+
+def build_patch(patch: Patch, *, version: int) -> list[models.UpdateOperation]:
+    """Build the operations of a patch: fields to set, then fields to remove; a filter leaves absent points alone."""
+    mine = build_fence(version, [patch.id])
+    kept = {key: value for key, value in build_payload(patch.payload).items() if value is not None}
+    removed = [key for key, value in patch.payload.items() if value is None]
+    operations: list[models.UpdateOperation] = [
+        models.SetPayloadOperation(set_payload=models.SetPayload(payload={**kept, VERSION: version}, filter=mine))
+    ]
+    if removed:
+        operations.append(models.DeletePayloadOperation(delete_payload=models.DeletePayload(keys=removed, filter=mine)))
+    return operations
+
+
+def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
+    """Build the rankings of a search, BM25 first; its IDF is the space's own."""
+    corpus = models.Filter(must=[models.FieldCondition(key=TENANT, match=models.MatchValue(value=query.space))])
+    conditions = _build_conditions(build_search_clause(query))
+    if query.at is not None:
+        conditions += _build_validity(query.at)
+    indices, values = query.sparse
+    wanted: list[tuple[str, Any, models.SearchParams | None]] = []
+    wanted.append(
+        (
+            SPARSE,
+            models.SparseVector(indices=list(indices), values=list(values)),
+            models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus)),
+        )
+    )
+    if query.dense is not None:
+        wanted.append((DENSE, list(query.dense), None))
+    return [
+        models.QueryRequest(
+            query=vector,
+            using=using,
+            filter=models.Filter(must=conditions),
+            params=params,
+            limit=count_candidates(query.limit),
+            with_payload=False,
+            with_vector=False,
+        )
+        for using, vector, params in wanted
+    ]
+
+
+def build_point(record: models.Record, *, whole: bool) -> Point:
+    """Build a point from what the server gave; the version of its writer is no part of it."""
+    payload = {key: value for key, value in (record.payload or {}).items() if key != VERSION}
+    return Point(str(record.id), payload, whole=whole)
+
+
+@contextmanager
+def vendor_errors(place: str) -> Iterator[None]:
+    """Translate what the client throws: refused access is settings, a refused request our bug, all else may pass."""
+    try:
+        yield
+    except (ApiException, RpcError, OSError) as exc:
+        status = exc.status_code if isinstance(exc, UnexpectedResponse) else getattr(exc, "code", lambda: None)()
+        if status in (401, 403, StatusCode.UNAUTHENTICATED, StatusCode.PERMISSION_DENIED):
+            raise ConfigError(
+                f"{place} refuses access: {exc}.",
+                setting="store.api_key",
+                mend="set an API key that may read and write the collection.",
+            ) from exc
+        if status in (400, 422, StatusCode.INVALID_ARGUMENT):
+            raise InvariantError(f"{place} refuses a request: {exc}") from exc
+        raise DependencyError(f"{place} is away or failed: {exc}", dependency="store") from exc
+    except (ValueError, KeyError, TypeError) as exc:  # the client's own checks, and its local mode
+        raise InvariantError(f"the client of {place} refuses a request: {exc}") from exc
+
+
+def _build_conditions(clause: Clause) -> list[Any]:
+    return [
+        models.FieldCondition(key=field, match=models.MatchAny(any=[str(value) for value in values]))
+        for field, values in clause.matches
+    ]
+
+
+def _build_validity(at: datetime) -> list[Any]:
+    moment = at.astimezone(UTC)
+    bounds = {"valid_from": models.DatetimeRange(lte=moment), "valid_until": models.DatetimeRange(gt=moment)}
+    return [
+        models.Filter(
+            should=[
+                models.IsEmptyCondition(is_empty=models.PayloadField(key=field)),
+                models.FieldCondition(key=field, range=bound),
+            ]
+        )
+        for field, bound in bounds.items()
+    ]

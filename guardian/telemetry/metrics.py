@@ -1,0 +1,86 @@
+"""Metrics: every name in one place, in a registry of its own that is passed around.
+
+Labels are bounded: dispositions, reasons, topic roles, phases, dependencies. Never a space, a memory, a topic name or anything else
+that a sender chooses; a reason that is not of the contract's closed set is counted as `other`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from guardian.contracts.reason import Reason
+
+PHASES = ("fetch", "decide", "embed", "apply", "publish")
+DEPENDENCIES = ("store", "model", "broker")
+# Reasons that the stream adds to those of the contract.
+RECORD_TOO_LARGE = "record_too_large"
+_KNOWN_REASONS = frozenset({reason.value for reason in Reason} | {RECORD_TOO_LARGE})
+# Seconds: a batch of new leaves takes milliseconds, a cascade over a large family many seconds.
+_BUCKETS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Metrics:
+    """All metrics of one worker.
+
+    Attributes:
+        registry: Where they are registered; what `/metrics` shows.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = CollectorRegistry() if registry is None else registry
+        self.events = self._count("events", "Events decided, by what became of them.", "disposition")
+        self.dead_letters = self._count("dead_letters", "Records refused, by reason and where they were read.", "reason", "topic_role")
+        self.records = self._count("records_written", "Records (revisions) put into the store.")
+        self.felled = self._count("records_felled", "Records that stand superseded by a correction in an event's outcome.")
+        self.born_superseded = self._count("records_born_superseded", "Records that came after the correction that reaches them.")
+        self.inferred = self._count("parents_inferred", "Records that got an inferred parent.")
+        self.refused_claims = self._count("claims_refused", "Verification claims that were recorded and not believed.")
+        self.naive_times = self._count("times_naive", "Times without an offset, read as UTC.")
+        self.trust_lowered = self._count("trust_lowered", "Source or authority claims above their cap, lowered to agent.")
+        self.misnamed_headers = self._count("headers_misnamed", "Headers with the prefix ce- instead of ce_.")
+        self.forwarded = self._count("events_forwarded", "Events that ingress forwarded to the canonical topic.")
+        self.rerouted = self._count("events_rerouted", "Events found in a partition that is not their space's, sent to the right one.")
+        self.too_large = self._count("outcomes_too_large", "Outcomes that their topic does not take; the state is in the store.")
+        self.retries = self._count("retries", "Tries of a batch that failed because something was away.", "dependency")
+        self.pending = self._count("records_pending_dense", "Records stored without the dense vector they should have.")
+        self.phase = Histogram(
+            "guardian_batch_phase_seconds", "Time of a batch by phase.", ["phase"], buckets=_BUCKETS, registry=self.registry
+        )
+        self.batch = Histogram(
+            "guardian_batch_seconds", "Time of a batch from decoding to commit.", ["topic_role"], buckets=_BUCKETS, registry=self.registry
+        )
+        self.lag = self._gauge("lag_records", "Records behind the fetch high watermark.", "topic_role")
+        self.last_batch_age = self._gauge("last_batch_age_seconds", "Age of the last finished batch, or of the start.", "topic_role")
+        self.partitions = self._gauge("partitions_assigned", "Partitions this worker owns.", "topic_role")
+        self.up = self._gauge("dependency_up", "1 while the dependency answers, 0 while it is away.", "dependency")
+        self.pending_dense = self._gauge("pending_dense_records", "Records in the store that wait for their dense vector.")
+        self._make_series()
+
+    def note_dead_letter(self, reason: str, *, topic_role: str) -> None:
+        """Count a dead letter."""
+        self.dead_letters.labels(reason if reason in _KNOWN_REASONS else "other", topic_role).inc()
+
+    def note_phases(self, milliseconds: Mapping[str, float]) -> None:
+        """Note how long a batch spent in each phase."""
+        for phase, spent in milliseconds.items():
+            self.phase.labels(phase).observe(spent / 1000)
+
+    def render(self) -> bytes:
+        """Give all metrics in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+    def _make_series(self) -> None:
+        """Make the series of closed sets at once: an alert needs a zero before it can see a rise."""
+        for phase in PHASES:
+            self.phase.labels(phase)
+        for dependency in DEPENDENCIES:
+            self.retries.labels(dependency)
+            self.up.labels(dependency).set(1)
+
+    def _count(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(f"guardian_{name}", description, labels, registry=self.registry)
+
+    def _gauge(self, name: str, description: str, *labels: str) -> Gauge:
+        return Gauge(f"guardian_{name}", description, labels, registry=self.registry)

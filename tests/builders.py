@@ -1,0 +1,274 @@
+"""Builds events for tests as users send them: a CloudEvents mapping that goes through the real codec.
+
+Ids are digests of what an event says, so the same call twice is the same event twice. Times are RFC 3339 strings, aware
+datetimes, or minutes after 2026-03-01T00:00:00Z.
+"""
+
+# ruff: noqa: A002 - parameters bear the names of the wire, and an event's identity there is `id`
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import orjson
+
+from guardian.contracts.codec import DecodePolicy, decode, encode_event
+from guardian.core.model import (
+    Audited,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    Linked,
+    Read,
+    Retracted,
+    Written,
+)
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+# Later than any time a test uses, so that no event lies in the future.
+RECEIVED_AT = datetime(2100, 1, 1, tzinfo=UTC)
+POLICY = DecodePolicy()
+
+When = int | float | str | datetime
+
+
+def at(when: When) -> str:
+    """Give the RFC 3339 string of a time, or of a number of minutes after `START`."""
+    if isinstance(when, str):
+        return when
+    instant = START + timedelta(minutes=when) if isinstance(when, int | float) else when
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+def envelope(
+    kind: str,
+    data: Mapping[str, Any],
+    *,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+) -> dict[str, Any]:
+    """Build the CloudEvents mapping of an event."""
+    time = at(t)
+    digest = hashlib.sha256(orjson.dumps([kind, time, space, data], option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+    return {
+        "specversion": "1.0",
+        "id": id or f"{kind.removeprefix('memory.')}-{digest}",
+        "source": source,
+        "type": kind,
+        "time": time,
+        "space": space,
+        "data": dict(data),
+    }
+
+
+def event_of(wire: Mapping[str, Any], *, policy: DecodePolicy = POLICY) -> Event:
+    """Decode a CloudEvents mapping with the real codec."""
+    return decode(orjson.dumps(wire), policy=policy, received_at=RECEIVED_AT).event
+
+
+def as_wire(event: Event) -> dict[str, Any]:
+    """Give an event as the CloudEvents mapping that Guardian itself would send."""
+    return cast("dict[str, Any]", orjson.loads(encode_event(event)))
+
+
+def _named(**fields: Any) -> dict[str, Any]:
+    """Give the fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _origin(kind: str | None, ref: str | None = None, actor: str | None = None) -> dict[str, Any] | None:
+    """Give a source or authority, or None when nothing of it is named."""
+    return _named(kind=kind, ref=ref, actor=actor) or None
+
+
+def _ids(ids: str | Iterable[str]) -> list[str]:
+    """Give a list of ids; one id alone may be given as itself."""
+    return [ids] if isinstance(ids, str) else list(ids)
+
+
+def written_data(
+    memory_id: str,
+    text: str = "A text",
+    *,
+    src: str | None = "agent",
+    ref: str | None = None,
+    actor: str | None = None,
+    parents: Iterable[str] | None = None,
+    observed: When | None = None,
+    verified: bool = False,
+    supersedes: Sequence[str] = (),
+    kind: str | None = None,
+    subject: str | None = None,
+    session: str | None = None,
+    scope: Mapping[str, str] | None = None,
+    grade: float | None = None,
+    episode: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Build the data of `memory.written`; `more` are wire fields by their own names, also unknown ones."""
+    scope = {**(scope or {}), **_named(session_id=session)}
+    return _named(
+        memory_id=memory_id,
+        text=text,
+        source=_origin(src, ref, actor),
+        parents=None if parents is None else list(parents),
+        observed_at=None if observed is None else at(observed),
+        verified=verified or None,
+        supersedes=list(supersedes) or None,
+        kind=kind,
+        subject=subject,
+        scope=scope or None,
+        self_grade=grade,
+        episode=episode,
+        **more,
+    )
+
+
+def written(
+    memory_id: str,
+    text: str = "A text",
+    *,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **fields: Any,
+) -> Written:
+    """Build a write; `fields` are those of `written_data`. `src=None` names no source."""
+    data = written_data(memory_id, text, **fields)
+    return cast("Written", event_of(envelope("memory.written", data, t=t, space=space, source=source, id=id)))
+
+
+def read(
+    retrieved: str | Iterable[str],
+    *,
+    session: str | None = "session",
+    used: Iterable[str] | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **more: Any,
+) -> Read:
+    """Build a read of a session."""
+    data = _named(retrieved=_ids(retrieved), session_id=session, used=None if used is None else list(used), **more)
+    return cast("Read", event_of(envelope("memory.read", data, t=t, space=space, source=source, id=id)))
+
+
+def corrected(
+    targets: str | Iterable[str] = (),
+    replacement: str | Mapping[str, Any] | None = None,
+    *,
+    by: str | None = "user",
+    actor: str | None = None,
+    subject: str | None = None,
+    extent: str | None = None,
+    effective: When | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **more: Any,
+) -> Corrected:
+    """Build a correction by an authority of kind `by`; `written_data(…, src=None)` makes an inline replacement."""
+    data = _named(
+        targets=_ids(targets) or None,
+        subject=subject,
+        replacement=replacement,
+        extent=extent,
+        authority=_origin(by, actor=actor),
+        effective_at=None if effective is None else at(effective),
+        **more,
+    )
+    return cast("Corrected", event_of(envelope("memory.corrected", data, t=t, space=space, source=source, id=id)))
+
+
+def audited(
+    memory_id: str,
+    value: float,
+    *,
+    channel: str = "gold",
+    revision: str | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **more: Any,
+) -> Audited:
+    """Build a verdict."""
+    data = _named(memory_id=memory_id, value=value, channel=channel, revision=revision, **more)
+    return cast("Audited", event_of(envelope("memory.audited", data, t=t, space=space, source=source, id=id)))
+
+
+def retracted(
+    event: Event,
+    *,
+    by: str | None = "user",
+    t: When | None = None,
+    source: str = "/test",
+    id: str | None = None,
+    **more: Any,
+) -> Retracted:
+    """Build the retraction of an event, by default a minute after it and in its space."""
+    data = _named(event={"source": event.ref.source, "id": event.ref.id}, authority=_origin(by), **more)
+    when = event.ref.time + timedelta(minutes=1) if t is None else t
+    wire = envelope("memory.retracted", data, t=when, space=event.space, source=source, id=id)
+    return cast("Retracted", event_of(wire))
+
+
+def deleted(
+    memory_id: str,
+    *,
+    observed: When | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+) -> Deleted:
+    """Build a deletion."""
+    data = _named(memory_id=memory_id, observed_at=None if observed is None else at(observed))
+    return cast("Deleted", event_of(envelope("memory.deleted", data, t=t, space=space, source=source, id=id)))
+
+
+def linked(
+    memory_id: str,
+    *,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    by: str | None = "user",
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **more: Any,
+) -> Linked:
+    """Build a change of lineage by hand."""
+    data = _named(memory_id=memory_id, add=list(add) or None, remove=list(remove) or None, authority=_origin(by), **more)
+    return cast("Linked", event_of(envelope("memory.linked", data, t=t, space=space, source=source, id=id)))
+
+
+def erased(
+    memory_id: str,
+    *,
+    cascade: bool = False,
+    by: str | None = "user",
+    observed: When | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+) -> Erased:
+    """Build an erasure."""
+    data = _named(
+        memory_id=memory_id,
+        cascade=cascade or None,
+        authority=_origin(by),
+        observed_at=None if observed is None else at(observed),
+    )
+    return cast("Erased", event_of(envelope("memory.erased", data, t=t, space=space, source=source, id=id)))

@@ -1,0 +1,190 @@
+"""Draw single core events that collide: few memory ids, few instants, shared sessions, references and event ids."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from guardian.core.model import (
+    Audited,
+    Corrected,
+    Event,
+    EventRef,
+    Extent,
+    Linked,
+    MemoryKind,
+    Retracted,
+    Scope,
+    Source,
+    SourceKind,
+    Written,
+)
+from tests.reference.revisions import revision_of
+
+START = datetime(2026, 3, 14, 9, tzinfo=UTC)
+# Minutes: ties are common, and one step of 60 is exactly the window of a session, one is just outside.
+MINUTES = (0, 1, 5, 30, 60, 61, 90, 150)
+MEMORY_IDS = ("a", "b", "c", "d", "e", "s")
+SUBJECTS = ("kiln", "depot")
+SESSIONS = ("s1", "s2")
+CHANNELS = ("gold", "self", "execution", "grounding")
+# Within a line the first texts restate each other; the last of it does not, for its number or its negation.
+TEXTS = (
+    "Kiln 4 fires at 900 degrees", "The kiln 4 fires at 900 degrees", "Kiln 4 fires at 950 degrees",
+    "Depot Alder owns the blue trailer", "The blue trailer is owned by depot Alder",
+    "Depot Alder does not own the blue trailer",
+    "The caf\u00e9 opens at 8", "The cafe\u0301 opens at 8", "The caf\u00e9 opens at 9",
+)  # fmt: skip
+
+times = st.sampled_from(MINUTES).map(lambda minutes: START + timedelta(minutes=minutes))
+memory_ids = st.sampled_from(MEMORY_IDS)
+id_tuples = st.lists(memory_ids, max_size=3).map(tuple)
+some_ids = st.lists(memory_ids, min_size=1, max_size=2).map(tuple)
+grades = st.sampled_from((0.0, 0.1, 0.3, 0.7, 0.95, 1.0))
+sources = st.builds(
+    Source,
+    kind=st.sampled_from(SourceKind),
+    ref=st.sampled_from((None, None, "doc-1", "doc-2")),
+    actor=st.sampled_from((None, "kim")),
+)
+trusted = st.builds(
+    Source,
+    kind=st.sampled_from((SourceKind.DOCUMENT, SourceKind.TOOL, SourceKind.HUMAN_REVIEW)),
+    ref=st.sampled_from((None, "doc-1")),
+)
+authorities = st.one_of(
+    trusted,
+    trusted,
+    st.builds(Source, kind=st.just(SourceKind.USER)),
+    st.sampled_from((None, Source(kind=SourceKind.AGENT), Source(kind=SourceKind.SYSTEM_IMPORT))),
+)
+extents = st.sampled_from((None, *Extent))
+
+
+def sign(event: Any) -> Any:
+    """Give the event with the digest of its content, so that equal content has equal identity.
+
+    The time is digested too: one id with equal data at two times stays two events.
+    """
+    parts = [(each.name, getattr(event, each.name)) for each in fields(event) if each.name not in ("ref", "inline")]
+    inline = getattr(event, "inline", None)
+    inside = [(each.name, getattr(inline, each.name)) for each in fields(inline) if each.name != "ref"] if inline else []
+    content = repr((type(event).__name__, event.ref.time, parts, inside))
+    ref = replace(event.ref, digest=hashlib.sha256(content.encode()).hexdigest())
+    return replace(event, ref=ref, inline=replace(inline, ref=ref)) if inline else replace(event, ref=ref)
+
+
+class Forge:
+    """Draw signed events of one set; it owns the ids given so far."""
+
+    def __init__(self, draw: st.DrawFn, spaces: Sequence[str]) -> None:
+        self.draw = draw
+        self.spaces = spaces
+        self.made: list[Event] = []
+        self.reached: list[EventRef] = []
+
+    def space(self) -> str:
+        """Draw a space."""
+        space: str = self.draw(st.sampled_from(self.spaces))
+        return space
+
+    def ref(self, time: datetime | None = None) -> EventRef:
+        """Give a new event id, one time in ten one that is taken."""
+        number = len(self.made)
+        if number and self.draw(st.integers(0, 9)) == 9:
+            number = self.draw(st.integers(0, number - 1))
+        source = "/two" if number % 3 == 2 else "/one"
+        return EventRef(time=time or self.draw(times), source=source, id=f"e{number}", digest="")
+
+    def make(self, event_type: type[Any], /, **named: Any) -> None:
+        """Build, sign and keep one event; what is not named here has its default."""
+        if "space" not in named:
+            named["space"] = self.space()
+        event = sign(event_type(ref=named.pop("ref", None) or self.ref(), **named))
+        self.made.append(event)
+        if isinstance(event, Corrected | Audited) or (isinstance(event, Written) and event.verified):
+            self.reached.append(event.ref)
+
+    def write(self, **named: Any) -> None:
+        """Write something, anything where it is not named."""
+        ref = self.ref()
+        drawn = {
+            "memory_id": memory_ids,
+            "text": st.sampled_from(TEXTS),
+            "observed_at": st.one_of(st.just(ref.time), times),
+            "kind": st.sampled_from((None, None, *MemoryKind)),
+            "source": st.one_of(st.none(), trusted, sources),
+            "parents": st.one_of(st.none(), id_tuples),
+            "scope": st.one_of(st.none(), st.builds(Scope, session_id=st.sampled_from((None, *SESSIONS)))),
+            "subject": st.sampled_from((None, None, *SUBJECTS)),
+            "verified": st.sampled_from((False, False, True)),
+            "supersedes": st.one_of(st.just(()), st.just(()), some_ids),
+            "self_grade": st.one_of(st.none(), grades),
+        }
+        values = {name: self.draw(strategy) for name, strategy in drawn.items() if name not in named}
+        self.make(Written, ref=ref, **values, **named)
+
+    def correct(self, **named: Any) -> None:
+        """Correct targets or a subject, with or without a replacement, by any authority."""
+        ref = self.ref()
+        effective_at = min(ref.time, self.draw(times))
+        by_subject = self.draw(st.integers(0, 3)) == 3
+        drawn = {
+            "targets": st.one_of(some_ids, st.just(())) if by_subject else some_ids,
+            "subject": st.sampled_from(SUBJECTS) if by_subject else st.none(),
+            "replacement": st.one_of(st.none(), memory_ids, memory_ids),
+            "extent": extents,
+            "authority": authorities,
+        }
+        values = {name: self.draw(strategy) for name, strategy in drawn.items() if name not in named}
+        self.make(Corrected, ref=ref, **{"effective_at": effective_at, **values, **named})
+
+    def correct_inline(self) -> None:
+        """Correct with the replacement's text inside."""
+        draw, space = self.draw, self.space()
+        inside = Written(
+            ref=EventRef(time=START, source="", id="", digest=""),
+            space=space,
+            memory_id=draw(memory_ids),
+            text=draw(st.sampled_from(TEXTS)),
+            observed_at=draw(times),
+            kind=draw(st.sampled_from((None, MemoryKind.FACT))),
+            source=draw(st.one_of(st.none(), sources)),
+            parents=draw(st.one_of(st.none(), id_tuples)),
+            verified=draw(st.booleans()),
+            supersedes=draw(st.one_of(st.just(()), some_ids)),
+        )
+        self.correct(space=space, replacement=inside.memory_id, inline=inside)
+
+    def retract(self) -> None:
+        """Withdraw something that can be withdrawn, made before or perhaps only later."""
+        named = self.draw(st.sampled_from(self.reached)) if self.reached else None
+        self.make(
+            Retracted,
+            event_source=named.source if named else "/one",
+            event_id=named.id if named else f"e{len(self.made) + self.draw(st.integers(1, 4))}",
+            authority=self.draw(authorities),
+        )
+
+    def judge(self) -> None:
+        """Give a verdict, now and then for one revision by its digest."""
+        written = [event for event in self.made if isinstance(event, Written)]
+        revision = None
+        if written and self.draw(st.integers(0, 3)) == 3:
+            judged = self.draw(st.sampled_from(written))
+            memory_id, revision = judged.memory_id, revision_of(judged)
+        else:
+            memory_id = self.draw(memory_ids)
+        channel = self.draw(st.sampled_from(CHANNELS))
+        self.make(Audited, memory_id=memory_id, channel=channel, value=self.draw(grades), revision=revision)
+
+    def link(self) -> None:
+        """Set or cut lineage by hand; one event never does both to one parent."""
+        add, remove = self.draw(id_tuples), self.draw(id_tuples)
+        remove = tuple(each for each in remove if each not in add)
+        self.make(Linked, memory_id=self.draw(memory_ids), add=add, remove=remove, authority=self.draw(authorities))

