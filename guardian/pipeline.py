@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from guardian.contracts.message import build_messages
 from guardian.core.decide import decide, initial_needs
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Event, Status
+from guardian.core.model import Corrected, Event
 from guardian.core.needs import Needs
 from guardian.core.plan import Outcome, Plan
 from guardian.core.point import Phase, PointKind, Upsert
@@ -216,6 +216,5 @@ def _count(plan: Plan, report: BatchReport) -> None:
         record = outcome.record
         if record is None or outcome.disposition is not Disposition.APPLIED:
             continue
-        is_corrected = any(reason["reason"] == "corrected" for reason in record.reasons)
-        report.born_superseded += record.record_id in made and record.status is Status.SUPERSEDED and is_corrected
+        report.born_superseded += record.record_id in made and record.is_born_superseded
         report.refused_claims += record.claimed_verified and not record.is_verified

@@ -114,6 +114,11 @@ class Store(Protocol):
     ) -> int:
         """Count points exactly."""
 
+    async def count_values(
+        self, field: str, *, space: str | None = None, kinds: Collection[PointKind] | None = None
+    ) -> dict[str, int]:
+        """Count the points of each value of an indexed keyword field, at most a million values, exactly."""
+
     async def fetch_without_vector(self, limit: int) -> list[Point]:
         """Give some whole records that have no dense vector, at most `limit`; all of them in a store made without."""
 

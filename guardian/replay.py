@@ -19,11 +19,13 @@ import orjson
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import DeadLetter, build_dead_letter, encode_outcome
-from guardian.core.model import Event
+from guardian.contracts.outcome import DeadLetter, build_dead_letter, encode_outcome, read_dead_letter
+from guardian.core.model import Event, Status
+from guardian.core.node import TRUNCATED_ROOT
+from guardian.core.point import PointKind
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport, Pipeline
-from guardian.ports import Fence
+from guardian.ports import Fence, Store
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 
 # Name that stands for a topic in the dead letters of a replay, with the item's number as offset.
@@ -37,12 +39,15 @@ class ReplaySummary:
     Attributes:
         rows: Input rows, which are events, skipped or dead letters.
         skipped, dead_letters: Rows by reason.
+        families, superseded: Of the whole store afterwards; None when the events went to a topic.
         naive_times: Times without an offset, read as UTC.
     """
 
     items: int = 0
     rows: int = 0
     events: int = 0
+    families: int | None = None
+    superseded: int | None = None
     resumed_at: int = 0
     records: int = 0
     felled: int = 0
@@ -107,6 +112,8 @@ class DeadLetterFile:
 
     def append(self, letters: Sequence[DeadLetter]) -> None:
         """Write letters that are not there yet; a second import repeats none."""
+        if not letters:
+            return
         known = {hashlib.sha256(line).digest() for line in self.iter_lines()}
         lines = [encode_outcome(letter, time=letter.timestamp) for letter in letters]
         fresh = [line for line in lines if hashlib.sha256(line).digest() not in known]
@@ -117,6 +124,12 @@ class DeadLetterFile:
             file.write(b"".join(line + b"\n" for line in fresh))
             file.flush()
             os.fsync(file.fileno())
+
+    def replace(self, lines: Sequence[bytes]) -> None:
+        """Keep only these lines; the file is replaced whole."""
+        fresh = self.path.with_suffix(".new")
+        fresh.write_bytes(b"".join(line + b"\n" for line in lines))
+        os.replace(fresh, self.path)  # noqa: PTH105 # atomic on one file system
 
     def iter_lines(self) -> Iterator[bytes]:
         """Give the letters' lines."""
@@ -183,6 +196,8 @@ class Replay:
                 advance(number, summary.rows)
         if self.checkpoint is not None:
             self.checkpoint.clear()
+        if self.pipeline is not None:
+            summary.families, summary.superseded = await count_standing(self.pipeline.store)
         return summary
 
     def _count(self, item: Item, number: int, summary: ReplaySummary) -> Event | DeadLetter | None:
@@ -230,6 +245,49 @@ class Replay:
         self.dead_letters.append(letters)
 
 
+async def count_standing(store: Store) -> tuple[int, int]:
+    """Count the families and the superseded records of a store; roots that were cut are not counted."""
+    families = 0
+    records = frozenset({PointKind.RECORD})
+    for space in await store.count_values("space", kinds=records):
+        roots = await store.count_values("roots", space=space, kinds=records)
+        families += len(roots.keys() - {TRUNCATED_ROOT})
+    superseded = await store.count(kinds=records, where={"status": Status.SUPERSEDED.value})
+    return families, superseded
+
+
 def read_event_bytes(item: SourceEvent) -> bytes:
     """Give the JSON of an item's event."""
     return item.raw if item.raw is not None else orjson.dumps(item.event)
+
+
+async def redrive_file(
+    file: DeadLetterFile,
+    pipeline: Pipeline,
+    policy: DecodePolicy,
+    *,
+    received_at: datetime,
+    selects: Callable[[DeadLetter], bool],
+) -> tuple[int, int]:
+    """Take the selected dead letters of a file through the pipeline; what is refused again stays in it.
+
+    Returns:
+        How many were driven, and how many of the selected stay.
+    """
+    events: list[Event] = []
+    kept: list[bytes] = []
+    left = 0
+    for line in file.iter_lines():
+        letter = read_dead_letter(line)
+        if selects(letter):
+            try:
+                events.append(decode(letter.value, policy=policy, received_at=received_at).event)
+            except RecordError:
+                left += 1
+            else:
+                continue
+        kept.append(line)
+    if events:
+        await pipeline.process(events, fence=Fence())
+        file.replace(kept)
+    return len(events), left

@@ -31,7 +31,8 @@ class KafkaSettings(Section):
 
     bootstrap: str = Field("127.0.0.1:9092", description="Brokers, host:port, comma-separated.")
     group: str = Field("guardian", description="Prefix of the consumer groups: <group>.guard and <group>.ingress.")
-    events_topic: str = Field("guardian.events", description="The canonical topic, keyed by space.")
+    topic_prefix: str = Field("", description="Put before the names of all topics of Guardian, for several on one cluster.")
+    events_topic: str = Field("guardian.events", description="The canonical topic, keyed by space; without the prefix.")
     ingress_topics: tuple[str, ...] = Field((), description="Agents' own topics with native events, any key.")
     ingress_pattern: str | None = Field(None, description="Regular expression of further ingress topics.")
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
@@ -46,6 +47,12 @@ class KafkaSettings(Section):
     session_timeout_s: float = Field(30.0, gt=0, description="Silence after which the broker takes a worker for dead, seconds.")
     request_timeout_s: float = Field(60.0, gt=0, description="Longest wait for one answer of a broker, seconds.")
     max_fetch_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Bytes prefetched per partition; bounds memory in flight.")
+    max_message_bytes: int = Field(
+        4 * 1024 * 1024,
+        ge=64 * 1024,
+        description="Largest message that is sent; a larger dead letter is cut. At most what topics take.",
+    )
+    metadata_max_age_s: float = Field(30.0, gt=0, description="Age at which topics and partitions are looked up again, seconds.")
     replication_factor: int = Field(1, ge=1, description="Replicas of topics that `guardian topics apply` creates.")
 
     @model_validator(mode="after")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
-
-from qdrant_client import AsyncQdrantClient
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.core.policy import Policy
@@ -25,7 +24,13 @@ from guardian.settings import EmbeddingSettings, Settings, StoreSettings
 from guardian.store.edge import EdgeStore
 from guardian.store.identity import NO_EMBEDDING
 from guardian.store.layout import SCHEMA_VERSION
-from guardian.store.qdrant import QdrantStore, build_client
+from guardian.stream.kafka import KafkaOptions, Outgoing, Producer
+from guardian.stream.publisher import KafkaPublisher
+from guardian.telemetry.log import configure_logging
+from guardian.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from guardian.stream.worker import WorkerSetup
 
 
 async def build_embedder(settings: EmbeddingSettings) -> Embedder | None:
@@ -90,23 +95,25 @@ def build_store(settings: StoreSettings, identity: StoreIdentity | None) -> Stor
     """
     if settings.url is None:
         return EdgeStore(settings.path, identity, min_free_bytes=settings.min_free_bytes)
-    return QdrantStore(build_qdrant_client(settings), collection=settings.collection, identity=identity)
+    return _build_server_store(settings, identity)
 
 
-def build_qdrant_client(settings: StoreSettings) -> AsyncQdrantClient:
-    """Build the client of a Qdrant server; nothing is called yet."""
+def _build_server_store(settings: StoreSettings, identity: StoreIdentity | None) -> Store:
+    from guardian.store.qdrant import QdrantStore, build_client  # noqa: PLC0415 # the client takes a second that few need
+
     assert settings.url is not None
     if urlparse(settings.url).hostname is None:
         raise ConfigError(
             f"{settings.url} is no URL of a server.", setting="GUARDIAN_STORE__URL", mend="write it as http://host:6333."
         )
-    return build_client(
+    client = build_client(
         settings.url,
         api_key=settings.api_key.get_secret_value() if settings.api_key is not None else None,
         timeout_s=max(1, round(settings.timeout_s)),
         prefer_grpc=settings.prefer_grpc,
         ca_file=settings.ca_file,
     )
+    return QdrantStore(client, collection=settings.collection, identity=identity)
 
 
 def build_policy_of(settings: Settings) -> Callable[[str], Policy]:
@@ -128,6 +135,96 @@ def build_decode_policy(settings: Settings, vector_size: int) -> DecodePolicy:
 def build_pipeline(settings: Settings, store: Store, embedder: Embedder | None, publisher: Publisher | None) -> Pipeline:
     """Build the pipeline."""
     return Pipeline(store=store, policy_of=build_policy_of(settings), embedder=embedder, publisher=publisher)
+
+
+@asynccontextmanager
+async def open_producer(settings: Settings) -> AsyncIterator[Producer]:
+    """Open a producer for a command."""
+    producer = Producer(build_kafka_options(settings))
+    await producer.start()
+    try:
+        yield producer
+    finally:
+        await producer.stop()
+
+
+def build_publisher(settings: Settings, producer: Producer) -> KafkaPublisher:
+    """Build the publisher of outcomes over a producer."""
+    return KafkaPublisher(producer, Metrics(), prefix=settings.kafka.topic_prefix)
+
+
+async def forward_events(settings: Settings, producer: Producer, events: Sequence[tuple[bytes, str]]) -> None:
+    """Send events, as bytes with their space, to the canonical topic.
+
+    Raises:
+        ConfigError: One is larger than the topic takes.
+    """
+    topic = settings.kafka.topic_prefix + settings.kafka.events_topic
+    too_large = await producer.send([Outgoing(topic=topic, key=space.encode(), value=event) for event, space in events])
+    if too_large:
+        raise ConfigError(
+            f"{len(too_large)} events are larger than {topic} takes.",
+            setting="GUARDIAN_KAFKA__MAX_MESSAGE_BYTES",
+            mend="raise it and the topic's max.message.bytes.",
+        )
+
+
+async def open_pipeline(settings: Settings, publisher: Publisher | None) -> Pipeline:
+    """Open the model and the store, and build the pipeline over them; closing them is the caller's.
+
+    Raises:
+        ConfigError: One of them cannot work with these settings, or another process owns the embedded store.
+        DependencyError: One of them is away; nothing stays open.
+    """
+    embedder = await build_embedder(settings.embedding)
+    store = build_store(settings.store, build_identity(embedder))
+    try:
+        await store.open()
+    except BaseException:
+        await store.close()
+        if embedder is not None:
+            await embedder.close()
+        raise
+    return build_pipeline(settings, store, embedder, publisher)
+
+
+def build_kafka_options(settings: Settings) -> KafkaOptions:
+    """Build how brokers are reached."""
+    kafka = settings.kafka
+    return KafkaOptions(
+        bootstrap=kafka.bootstrap,
+        security=build_kafka_security(settings),
+        session_timeout_s=kafka.session_timeout_s,
+        # A batch in hand may take as long in a rebalance as in a stop.
+        rebalance_timeout_s=max(kafka.session_timeout_s, settings.limits.stop_deadline_s + 5),
+        request_timeout_s=kafka.request_timeout_s,
+        max_fetch_bytes=kafka.max_fetch_bytes,
+        max_message_bytes=kafka.max_message_bytes,
+        metadata_max_age_s=kafka.metadata_max_age_s,
+    )
+
+
+def build_worker_setup(settings: Settings) -> WorkerSetup:
+    """Build everything a worker is made of."""
+    from guardian.stream.worker import WorkerSetup  # noqa: PLC0415 # Faust: half a second that only a worker needs
+
+    return WorkerSetup(
+        kafka=settings.kafka,
+        options=build_kafka_options(settings),
+        limits=settings.limits,
+        web=settings.web,
+        roles=settings.roles,
+        build_policy=functools.partial(build_decode_policy, settings),
+        open_pipeline=functools.partial(open_pipeline, settings),
+    )
+
+
+def run_worker(settings: Settings) -> int:
+    """Run a worker in this process until it is told to stop; gives the exit code (0, 2 or 70)."""
+    from guardian.stream.worker import Worker, run  # noqa: PLC0415 # as above
+
+    configure_logging(settings.log_level)
+    return run(lambda: Worker(build_worker_setup(settings)))
 
 
 def build_kafka_security(settings: Settings) -> dict[str, Any]:

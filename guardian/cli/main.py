@@ -7,8 +7,8 @@ Guardian, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-import click
 import typer
 
 from guardian.cli.console import say_error
@@ -25,6 +25,8 @@ from guardian.cli.topics import topics
 from guardian.cli.worker import worker
 from guardian.errors import ConfigError, DependencyError, GuardianError, InvariantError, RecordError
 
+# Of click, or of the copy of click that newer versions of typer carry.
+USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
 USAGE, AWAY, BUG, INTERRUPTED = 2, 69, 70, 130
 
 app = typer.Typer(
@@ -51,10 +53,10 @@ def call(arguments: list[str]) -> int:
     """Run one command and give its exit code; every expected error is one message that names the mend."""
     try:
         code = app(args=arguments, prog_name="guardian", standalone_mode=False)
-    except click.ClickException as exc:
+    except USAGE_ERROR as exc:
         exc.show()
         return USAGE
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         say_error("interrupted; what was reported as done is done.")
         return INTERRUPTED
     except GuardianError as exc:

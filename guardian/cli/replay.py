@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections import Counter
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -14,12 +16,15 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from guardian.cli.console import err, out, print_json, say_error
 from guardian.cli.opening import JsonOption, StoreOption, opened_for_writing
@@ -27,10 +32,9 @@ from guardian.core.model import SourceKind
 from guardian.errors import ConfigError
 from guardian.replay import Checkpoint, DeadLetterFile, Replay, ReplaySummary
 from guardian.settings import Settings, load_settings
-from guardian.sources.port import Item, Order, Source, SourceOptions
+from guardian.sources.port import Order, Source, SourceOptions
 from guardian.sources.registry import by_name, detect
-from guardian.stream.publish import KafkaForwarder, KafkaPublisher
-from guardian.wiring import build_decode_policy, build_kafka_security, build_pipeline
+from guardian.wiring import build_decode_policy, build_pipeline, build_publisher, forward_events, open_producer
 
 FINISHED_WITH_DEAD_LETTERS = 1
 
@@ -42,7 +46,7 @@ class FileOrder(StrEnum):
     GIVEN = "given"
 
 
-def replay(  # noqa: PLR0917 # one parameter an option
+def replay(  # one parameter an option
     files: Annotated[list[Path], typer.Argument(help="Files of one format; several are versions or parts of one history.")],
     store: StoreOption = None,
     to_topic: Annotated[
@@ -134,7 +138,7 @@ class _Job:
             replay_job = await self._build(stack)
             total = await asyncio.to_thread(count_items, self.source, self.files, self.options)
             with build_progress() as progress:
-                task = progress.add_task(f"replaying {self.source.title}", total=total)
+                task = progress.add_task(f"replaying {self.source.name}", total=total)
 
                 def advance(items: int, rows: int) -> None:
                     progress.update(task, completed=items, rows=rows)
@@ -154,16 +158,15 @@ class _Job:
         pipeline = forward = None
         vector_size = 0
         if self.to_topic:
-            security = build_kafka_security(self.settings)
-            forwarder = await stack.enter_async_context(KafkaForwarder(self.settings.kafka, security))
-            forward = forwarder.forward
+            producer = await stack.enter_async_context(open_producer(self.settings))
+            forward = functools.partial(forward_events, self.settings, producer)
         else:
             opened, embedder = await stack.enter_async_context(opened_for_writing(self.settings, self.store))
             vector_size = opened.identity.vector_size
             publisher = None
             if self.publish:
-                security = build_kafka_security(self.settings)
-                publisher = await stack.enter_async_context(KafkaPublisher(self.settings.kafka, security))
+                producer = await stack.enter_async_context(open_producer(self.settings))
+                publisher = build_publisher(self.settings, producer)
             pipeline = build_pipeline(self.settings, opened, embedder, publisher)
         return Replay(
             source=self.source,
@@ -181,8 +184,15 @@ class _Job:
 
 def count_items(source: Source, files: list[Path], options: SourceOptions) -> int:
     """Count the items of a replay beforehand, for its progress; reading is a small part of the work."""
-    items: list[Item] = []
-    return sum(1 for _ in source.iter_items(files, options)) + len(items)
+    return sum(1 for _ in source.iter_items(files, options))
+
+
+class RateColumn(ProgressColumn):
+    """Items a second."""
+
+    def render(self, task: Task) -> Text:
+        """Give the rate, once there is one."""
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
 def build_progress() -> Progress:
@@ -192,7 +202,7 @@ def build_progress() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.speed:.0f}/s", justify="right") if False else TextColumn(""),
+        RateColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -207,22 +217,28 @@ def describe(summary: ReplaySummary) -> dict[str, object]:
         "rows": summary.rows,
         "events": summary.events,
         "records": summary.records,
+        "families": summary.families,
+        "superseded": summary.superseded,
         "felled": summary.felled,
         "born_superseded": summary.born_superseded,
         "inferred_parents": summary.inferred,
         "refused_verification_claims": summary.refused_claims,
         "pending_vectors": summary.pending,
         "naive_times": summary.naive_times,
-        "dispositions": dict(sorted(summary.dispositions.items())),
-        "skipped": dict(sorted(summary.skipped.items())),
-        "dead_letters": dict(sorted(summary.dead_letters.items())),
+        "dispositions": _plain(summary.dispositions),
+        "skipped": _plain(summary.skipped),
+        "dead_letters": _plain(summary.dead_letters),
         "resumed_at": summary.resumed_at,
     }
 
 
+def _plain(counts: Counter[str]) -> dict[str, int]:
+    return {str(reason): count for reason, count in sorted(counts.items())}
+
+
 def build_table(summary: ReplaySummary, source: Source) -> Table:
     """Draw the summary."""
-    table = Table(box=None, show_header=False, pad_edge=False, title=f"replayed {source.title}", title_justify="left")
+    table = Table(box=None, show_header=False, pad_edge=False, title=f"replayed as {source.name}", title_justify="left")
     table.add_column()
     table.add_column(justify="right")
     for name, value in describe(summary).items():
@@ -230,6 +246,6 @@ def build_table(summary: ReplaySummary, source: Source) -> Table:
         if isinstance(value, dict):
             for reason, count in value.items():
                 table.add_row(f"{label}: {reason}", str(count))
-        elif value or name in {"rows", "events", "records"}:
+        elif value or (name in {"rows", "events", "records", "families", "superseded"} and value is not None):
             table.add_row(label, str(value))
     return table

@@ -119,8 +119,7 @@ def build_tree(branch: Branch) -> Tree:
     queue = [(branch, tree)]
     while queue:
         node, drawn = queue.pop()
-        for child in node.branches:
-            queue.append((child, drawn.add(label_branch(child))))
+        queue.extend((child, drawn.add(label_branch(child))) for child in node.branches)
         if node.left_out:
             drawn.add(Text(f"and {node.left_out} more", style="dim"))
     return tree

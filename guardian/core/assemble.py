@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import Any
 
 from guardian.core.chain import VERIFIED_PREFIX, Standing
@@ -34,10 +35,10 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     inferred = 0
     for indexes, decision in decided:
         upserts += [Upsert(id=key, payload=payload) for key, payload in sorted(decision.intake.payloads.items())]
-        upserts += _assemble_corrections(decision)
+        named, moved = _assemble_corrections(decision)
         made, changed, count = _assemble_nodes(decision)
-        upserts += made
-        patches += changed
+        upserts += [*named, *made]
+        patches += [*changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
         inferred += count
         deletes += sorted(decision.world.removed.keys() - decision.world.nodes.keys())
         deletes += sorted(decision.intake.deletes & decision.world.stored_ids)
@@ -53,8 +54,9 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     )
 
 
-def _assemble_corrections(decision: Decision) -> list[Upsert]:
-    upserts = []
+def _assemble_corrections(decision: Decision) -> tuple[list[Upsert], list[Patch]]:
+    """Give the points of new corrections, and of the others what changed of their place."""
+    upserts, patches = [], []
     for standing in decision.standings.values():
         correction = standing.correction
         if correction.revision_id is not None:
@@ -65,14 +67,30 @@ def _assemble_corrections(decision: Decision) -> list[Upsert]:
             mentions=tuple(sorted(standing.mentions)),
             family_roots=standing.family_roots,
         )
-        if placed != decision.world.stored_corrections.get(placed.key):
+        stored = decision.world.stored_corrections.get(placed.key)
+        if stored is None:
             upserts.append(Upsert(id=placed.key, payload=dump_correction(placed)))
-    return upserts
+        elif placed != stored:
+            patches.append(Patch(id=placed.key, payload=_diff(dump_correction(stored), dump_correction(placed), is_whole=True)))
+    return upserts, patches
 
 
-def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], list[Patch], int]:
+class _Rank(IntEnum):
+    """When a changed node is written.
+
+    A crash leaves a beginning of the writes, so what others follow from comes after them: a redelivery then finds it undone,
+    and works out everything again. First what only follows; then where corrections have their place (the old one tells
+    which marks to take away); then what has new parents; last what says something new itself.
+    """
+
+    CONSEQUENCE = 0
+    DIRTY = 1
+    CAUSE = 2
+
+
+def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], dict[_Rank, list[Patch]], int]:
     upserts: list[Upsert] = []
-    patches: list[Patch] = []
+    patches: dict[_Rank, list[Patch]] = {rank: [] for rank in _Rank}
     inferred = 0
     for node in _order_children_first(decision):
         if node.is_record and node.whole and (node.stored is None or node.id in decision.world.dirty):
@@ -81,24 +99,25 @@ def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], list[Patch], int]
         if node.stored is None:
             upserts.append(Upsert(id=node.id, payload=payload))
         elif changed := _diff(node.stored, payload, is_whole=node.whole):
-            patches.append(Patch(id=node.id, payload=changed))
+            patches[_rank(decision, node)].append(Patch(id=node.id, payload=changed))
         else:
             continue
         inferred += node.id in decision.world.dirty and any(edge.how == "inferred" for edge in node.edges)
     return upserts, patches, inferred
 
 
+def _rank(decision: Decision, node: Node) -> _Rank:
+    if node.id in decision.world.causes:
+        return _Rank.CAUSE
+    return _Rank.DIRTY if node.id in decision.world.dirty else _Rank.CONSEQUENCE
+
+
 def _order_children_first(decision: Decision) -> list[Node]:
     """Order the nodes so that what a change follows from is written after what follows from it."""
     nodes = decision.world.nodes
     order = [node_id for component in reversed(decision.order) for node_id in component]
-    ranked = sorted(order, key=lambda node_id: node_id in decision.world.dirty) if _has_circle(decision) else order
     rest = [node_id for node_id in decision.recomputed if node_id not in decision.ordered]
-    return [nodes[node_id] for node_id in (*rest, *ranked) if node_id in nodes]
-
-
-def _has_circle(decision: Decision) -> bool:
-    return any(len(component) > 1 for component in decision.order)
+    return [nodes[node_id] for node_id in (*rest, *order) if node_id in nodes]
 
 
 def _induce(node: Node) -> None:
@@ -178,6 +197,7 @@ def build_record_view(node: Node) -> RecordView:
         subject=node.subject,
         is_verified=node.is_verified,
         claimed_verified=any(claim.event.verified for claim in node.claims),
+        is_born_superseded=any(node.reached[key].effective_at <= node.order[0] for key in node.felled),
     )
 
 

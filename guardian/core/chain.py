@@ -31,8 +31,8 @@ class Standing:
         named: Target memory ids, void ones and those without a node included.
         added: Of these, the replacements of earlier corrections of a target.
         nominal: Target node id -> memory id, void ones included, revisions corrected in place left out.
-        targets: The same without void ones.
-        revised: Node id -> memory id of the revisions that are corrected in place.
+        nominal_revised: Node id -> memory id of the revisions that are corrected in place, void or not.
+        targets, revised: The same without void ones.
         unknown: Named memories of which there is no node at all.
         replacing: Ids of the records of its replacement.
         exempting: Ids of the records of its replacement and of those of later corrections of its chain.
@@ -46,6 +46,7 @@ class Standing:
     named: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
     nominal: dict[str, str] = field(default_factory=dict)
+    nominal_revised: dict[str, str] = field(default_factory=dict)
     targets: dict[str, str] = field(default_factory=dict)
     revised: dict[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
@@ -219,18 +220,21 @@ def _name_earlier_replacements(component: list[Standing]) -> None:
 def _find_targets(world: World, standing: Standing) -> None:
     """Find target nodes: revisions before the one in force for a memory that corrects itself, else all; and by subject."""
     correction = standing.correction
+    before: list[Node] = []
     if _is_in_place(correction):
         assert correction.replacement is not None
         before = world.revisions(correction.replacement)[: _pivot(world, correction) or 0]
-        standing.revised = {node.id: correction.replacement for node in before}
     found = _find_by_correction_subject(world, correction)
     by_subject = {node.memory_id for node in found} - set(correction.targets) - standing.added
     for memory_id in standing.named - by_subject - {correction.replacement}:
         found += world.memory_nodes(memory_id)
     standing.unknown = tuple(sorted(m for m in standing.named - {correction.replacement} if not world.memory_nodes(m)))
     standing.nominal = {node.id: node.memory_id for node in found}
-    void = {m for m in set(standing.nominal.values()) if _is_void(world, m, correction.effective_at)}
+    standing.nominal_revised = {node.id: node.memory_id for node in before}
+    memories = {*standing.nominal.values(), *standing.nominal_revised.values()}
+    void = {m for m in memories if correction.revision_id is None and _is_void(world, m, correction.effective_at)}
     standing.targets = {node_id: m for node_id, m in standing.nominal.items() if m not in void}
+    standing.revised = {node_id: m for node_id, m in standing.nominal_revised.items() if m not in void}
 
 
 def _find_by_correction_subject(world: World, correction: Correction) -> list[Node]:
@@ -257,7 +261,7 @@ def _collect_exempting(component: list[Standing]) -> None:
 def _derive_extent(world: World, standing: Standing) -> None:
     extent = standing.correction.extent
     if extent is None:
-        nodes = [world.nodes[node_id] for node_id in standing.nominal]
+        nodes = [world.nodes[node_id] for node_id in (*standing.nominal, *standing.nominal_revised)]
         roots = {root for node in nodes for root in node.roots}
         is_family = len(roots) == 1 and not standing.unknown and all(node.has_family_roots for node in nodes)
         extent = Extent.FAMILY if is_family else Extent.DESCENDANTS

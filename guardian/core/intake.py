@@ -7,7 +7,7 @@ worked out afterwards, from all facts at once: the order in which events arrive 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -55,6 +55,7 @@ class Intake:
         deletes: Stored fact points that a retraction takes away.
         vectors: Given vectors, by record id.
         changed: Memory ids whose set of revisions may have changed.
+        erased: Memory ids that a believed erasure names, new or not.
         reads: Reads that were named by an event, new or not.
         corrections: Keys of corrections that were named by an event, new or not.
         gone: Corrections that a retraction took away, by key.
@@ -63,21 +64,22 @@ class Intake:
     """
 
     dispositions: list[Disposition]
-    payloads: dict[str, Mapping[str, Any]]
-    deletes: set[str]
-    vectors: dict[str, tuple[float, ...]]
-    changed: set[str]
-    reads: set[str]
-    corrections: set[str]
-    gone: dict[str, Correction]
-    node_of: dict[int, str]
-    correction_of: dict[int, str]
+    payloads: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    deletes: set[str] = field(default_factory=set)
+    vectors: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    erased: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    corrections: set[str] = field(default_factory=set)
+    gone: dict[str, Correction] = field(default_factory=dict)
+    node_of: dict[int, str] = field(default_factory=dict)
+    correction_of: dict[int, str] = field(default_factory=dict)
 
 
 def take_in(world: World, events: Iterable[Event], policy: Policy) -> Intake:
     """Put all events into the world. Retractions go first: what they withdraw in the same batch never was."""
     listed = list(events)
-    intake = Intake([Disposition.APPLIED] * len(listed), {}, set(), {}, set(), set(), set(), {}, {}, {})
+    intake = Intake([Disposition.APPLIED] * len(listed))
     for index, event in enumerate(listed):
         if isinstance(event, Retracted):
             intake.dispositions[index] = _take_retracted(world, event, policy, intake)
@@ -110,6 +112,7 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
         case Erased():
             if not policy.trusts(event.authority):
                 return Disposition.DISPUTED
+            intake.erased.add(event.memory_id)
             ending = build_ending(event)
             world.touched.add(event.memory_id)
             return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
@@ -188,7 +191,7 @@ def _replace_claims(world: World, node: Node, claims: tuple[Claim, ...]) -> None
             world.by_name[name].add(node.id)
     node.claims = claims
     node.text = claims[0].event.text
-    world.touched.add(node.memory_id)
+    world.note_cause(node)
 
 
 def _take_corrected(world: World, index: int, event: Corrected, policy: Policy, intake: Intake) -> Disposition:
@@ -277,7 +280,7 @@ def _withdraw_claims(world: World, event: Retracted, key: str, intake: Intake) -
 def _withdraw_tombstone(world: World, node: Node, key: str, intake: Intake) -> None:
     node.inline_events -= {key}
     node.believed_by = frozenset(ref for ref in node.believed_by if build_event_key(ref[1], ref[2]) != key)
-    world.touched.add(node.memory_id)
+    world.note_cause(node)
     if not node.is_plain and not node.inline_events:
         world.remove_node(node)
         intake.changed.add(node.memory_id)

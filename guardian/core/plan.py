@@ -12,7 +12,11 @@ from guardian.core.point import Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordView:
-    """A record as it stands after the decision."""
+    """A record as it stands after the decision.
+
+    Attributes:
+        is_born_superseded: A correction that felled it was in effect when it was observed already.
+    """
 
     space: str
     memory_id: str
@@ -32,6 +36,7 @@ class RecordView:
     subject: str | None
     is_verified: bool
     claimed_verified: bool
+    is_born_superseded: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,8 +82,8 @@ class Patch:
 class Phase:
     """Writes in their order: upserts, patches (in the order given), deletes. Phases are written one after the other.
 
-    A crash in between leaves a beginning of this order. Patches come children first, so that the record whose change the
-    others follow from is written last and a redelivery finds the work undone.
+    A crash in between leaves a beginning of this order. What others follow from is written after them, and deleted after
+    that, so that a redelivery of the same events, in whatever batches, finds it undone and works out all of it again.
     """
 
     upserts: tuple[Upsert, ...] = ()

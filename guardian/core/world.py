@@ -37,6 +37,7 @@ class World:
         touched: Memory ids of which every revision is recomputed.
         dirty: Ids of nodes whose lineage has to be recomputed, and with it that of all that derives from them.
         refiled: Memory ids of which a record changed its source, scope or subject.
+        causes: Ids of nodes whose own statements changed, not only what follows from others'. Stored ones are written last.
         removed: Stored nodes that no longer exist, by id.
         bereft: Memory ids that lost a child.
         known_memories: Memory ids of which the store held a node.
@@ -63,6 +64,7 @@ class World:
         self.touched: set[str] = set()
         self.dirty: set[str] = set()
         self.refiled: set[str] = set()
+        self.causes: set[str] = set()
         self.removed: dict[str, Node] = {}
         self.known_memories: set[str] = set()
         self.bereft: set[str] = set()
@@ -134,6 +136,12 @@ class World:
         for edge in node.edges:
             self.by_parent[edge.node_id].discard(node.id)
             self.bereft.add(edge.memory_id)
+
+    def note_cause(self, node: Node) -> None:
+        """Mark a node whose own statements changed: its memory and lineage are worked out again, and it is written last."""
+        self.causes.add(node.id)
+        self.dirty.add(node.id)
+        self.touched.add(node.memory_id)
 
     # looking up
 

@@ -22,6 +22,9 @@ from guardian.sources.port import Source
 
 ENTRY_POINT_GROUP = "guardian.sources"
 
+# Shorter names that people try.
+ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
+
 BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource())
 
 
@@ -47,8 +50,9 @@ def by_name(name: str) -> Source:
         ConfigError: No source has it; the message names those that exist.
     """
     sources = load_sources()
+    wanted = ALIASES.get(name, name)
     for source in sources:
-        if source.name == name:
+        if source.name == wanted:
             return source
     raise ConfigError(f"There is no memory format {name!r}.", mend=f"Use one of: {_list(sources)}.")
 

@@ -25,6 +25,7 @@ from qdrant_edge import (
     CountRequest,
     Distance,
     EdgeShard,
+    FacetRequest,
     Filter,
     PayloadSelector,
     PointVectors,
@@ -63,12 +64,14 @@ from guardian.store.fusion import choose_hits
 from guardian.store.identity import META_ID, build_absent_error, build_dense_identity
 from guardian.store.layout import (
     DENSE,
+    MAX_VALUES,
     PAGE_POINTS,
     PENDING,
     SPARSE,
     build_lookups,
     build_scan_clause,
     build_search_clause,
+    build_value_clause,
     iter_slices,
     merge_points,
 )
@@ -182,6 +185,13 @@ class EdgeStore:
         clause = build_scan_clause(space, kinds, where)
         return 0 if clause.is_empty else await self._run(self._count, build_filter([clause]))
 
+    async def count_values(
+        self, field: str, *, space: str | None = None, kinds: Collection[PointKind] | None = None
+    ) -> dict[str, int]:
+        """Count the points of each value of an indexed keyword field, at most a million values, exactly."""
+        clause = build_value_clause(field, space, kinds)
+        return {} if clause.is_empty else await self._run(self._count_values, field, build_filter([clause]))
+
     async def fetch_without_vector(self, limit: int) -> list[Point]:
         """Give some whole records that have no dense vector, at most `limit`; all of them in a store made without."""
         page, _ = await self._run(self._read_page, build_lacking_filter(), None, whole=True, limit=limit)
@@ -276,6 +286,10 @@ class EdgeStore:
 
     def _count(self, condition: Filter) -> int:
         return self._open_shard.count(CountRequest(filter=condition, exact=True))
+
+    def _count_values(self, field: str, condition: Filter) -> dict[str, int]:
+        answer = self._open_shard.facet(FacetRequest(field, limit=MAX_VALUES, exact=True, filter=condition))
+        return {str(hit.value): hit.count for hit in answer.hits}
 
     def _search(self, query: SearchQuery) -> list[Hit]:
         if build_search_clause(query).is_empty:

@@ -38,6 +38,8 @@ PENDING = "pending"
 # Names in one clause, points in one page or one slice of writes: 60 to 100 ms in the embedded engine, which stops its
 # process for as long.
 NAMES_PER_CLAUSE = 1_000
+# Distinct values that one count gives; families of one space, above all.
+MAX_VALUES = 1_000_000
 PAGE_POINTS = 1_000
 
 
@@ -160,6 +162,17 @@ def build_scan_clause(space: str | None, kinds: Collection[PointKind] | None, wh
             raise InvariantError(f"cannot look up by '{field}': it has no keyword index; indexed are {', '.join(KEYWORDS)}")
         matches.append((field, (value,)))
     return Clause(tuple(matches))
+
+
+def build_value_clause(field: str, space: str | None, kinds: Collection[PointKind] | None) -> Clause:
+    """Build the clause of a count by value.
+
+    Raises:
+        InvariantError: The field has no keyword index.
+    """
+    if INDEXES.get(field) is not IndexType.KEYWORD:
+        raise InvariantError(f"cannot count by '{field}': it has no keyword index; indexed are {', '.join(KEYWORDS)}")
+    return build_scan_clause(space, kinds, None)
 
 
 def build_search_clause(query: SearchQuery) -> Clause:

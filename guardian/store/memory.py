@@ -10,7 +10,7 @@ Lookups cost the size of the smallest set of the clause, through one dictionary 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,6 +39,7 @@ from guardian.store.layout import (
     build_lookups,
     build_scan_clause,
     build_search_clause,
+    build_value_clause,
     iter_slices,
     merge_points,
 )
@@ -139,6 +140,16 @@ class MemoryStore:
     ) -> int:
         """Count points exactly."""
         return sum(1 for _ in self._iter_matches(build_scan_clause(space, kinds, where)))
+
+    async def count_values(
+        self, field: str, *, space: str | None = None, kinds: Collection[PointKind] | None = None
+    ) -> dict[str, int]:
+        """Count the points of each value of an indexed keyword field, at most a million values, exactly."""
+        counts: Counter[str] = Counter()
+        for point_id in self._iter_matches(build_value_clause(field, space, kinds)):
+            value = self.shelf.payloads[point_id].get(field, ())
+            counts.update({value} if isinstance(value, str) else set(value))
+        return dict(counts)
 
     async def fetch_without_vector(self, limit: int) -> list[Point]:
         """Give some whole records that have no dense vector, at most `limit`; all of them in a store made without."""

@@ -30,6 +30,7 @@ from guardian.store.fusion import choose_hits
 from guardian.store.identity import META_ID, build_absent_error, build_dense_identity, build_meta_payload, check_meta
 from guardian.store.layout import (
     DENSE,
+    MAX_VALUES,
     PAGE_POINTS,
     PENDING,
     SERVER_INDEXES,
@@ -41,6 +42,7 @@ from guardian.store.layout import (
     build_lookups,
     build_scan_clause,
     build_search_clause,
+    build_value_clause,
     iter_slices,
     merge_points,
 )
@@ -215,6 +217,19 @@ class QdrantStore:
         with vendor_errors(self._place):
             answer = await self._client.count(self.collection, count_filter=build_filter([clause]), exact=True)
         return int(answer.count)
+
+    async def count_values(
+        self, field: str, *, space: str | None = None, kinds: Collection[PointKind] | None = None
+    ) -> dict[str, int]:
+        """Count the points of each value of an indexed keyword field, at most a million values, exactly."""
+        clause = build_value_clause(field, space, kinds)
+        if clause.is_empty:
+            return {}
+        with vendor_errors(self._place):
+            answer = await self._client.facet(
+                self.collection, key=field, facet_filter=build_filter([clause]), limit=MAX_VALUES, exact=True
+            )
+        return {str(hit.value): hit.count for hit in answer.hits}
 
     async def fetch_without_vector(self, limit: int) -> list[Point]:
         """Give some whole records that have no dense vector, at most `limit`; all of them in a store made without."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.errors import ConsumerStoppedError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
 from guardian.errors import DependencyError
 from guardian.stream.origin import Header
@@ -102,8 +102,24 @@ async def broker_errors(options: KafkaOptions, *, timeout_s: float | None = None
     try:
         async with asyncio.timeout(options.request_timeout_s if timeout_s is None else timeout_s):
             yield
-    except (KafkaError, OSError, TimeoutError) as exc:
+    except (KafkaError, ConsumerStoppedError, OSError, TimeoutError) as exc:
         raise DependencyError(f"the broker at {options.bootstrap}: {exc!r}", dependency="broker") from exc
+
+
+async def fetch_topics(options: KafkaOptions) -> dict[str, list[int]]:
+    """Give all topics with their partitions. Asks for none by name: some brokers create what they are asked for.
+
+    Raises:
+        DependencyError: The broker is away.
+    """
+    admin = build_admin(options)
+    try:
+        async with broker_errors(options):
+            await admin.start()
+            found = await admin.describe_topics()
+    finally:
+        await admin.close()
+    return {topic["topic"]: sorted(partition["partition"] for partition in topic["partitions"]) for topic in found}
 
 
 class Producer:

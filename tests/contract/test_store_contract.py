@@ -742,6 +742,11 @@ class TestTwin:
             for each in (twin, store):
                 await each.apply(phases, fence=FENCE)
             assert await read_all(store) == await read_all(twin)
+            for field in ("roots", "status", "kind"):
+                assert await store.count_values(field, space="s1") == await twin.count_values(field, space="s1")
+            assert await store.count_without_vector() == await twin.count_without_vector()
+            lacking = {point.id for point in await store.fetch_without_vector(1_000)}
+            assert lacking == {point.id for point in await twin.fetch_without_vector(1_000)}
             for _ in range(10):
                 keys = {(draw.choice(("s1", "s2")), draw.choice([*"xyzdefuv", "m1", "m2", "m3"])) for _ in range(4)}
                 needs = Needs(**{key_set.name: keys for key_set in KEY_SETS}, ids=set(draw.sample(known, min(3, len(known)))))

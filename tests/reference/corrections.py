@@ -109,19 +109,25 @@ def build_corrections(facts: Facts, memories: Memories) -> list[Correction]:
 
 def reach(correction: Correction, lineage: Lineage) -> frozenset[Node]:
     """Give all nodes that a correction reaches, before any is exempt."""
-    targets = correction.live_targets
-    in_place = targets.get(correction.in_place or "", frozenset())
-    ordinary: frozenset[Node] = frozenset().union(
-        *(nodes for memory_id, nodes in targets.items() if memory_id != correction.in_place)
-    )
-    extent = _extent(correction, lineage)
-    reached = ordinary | lineage.heirs(in_place)
-    if extent is not Extent.RECORD:
-        reached |= lineage.heirs(ordinary)
-    if extent is Extent.FAMILY:
+    ordinary = _ordinary_targets(correction)
+    reached = ordinary | passed_on(correction, lineage)
+    if _extent(correction, lineage) is Extent.FAMILY:
         roots = {root for node in ordinary for root in lineage.roots(node)}
         reached |= lineage.heirs(node for node, root_id in lineage.root_id.items() if root_id in roots)
     return reached
+
+
+def passed_on(correction: Correction, lineage: Lineage) -> frozenset[Node]:
+    """Give the nodes that a correction reaches by derivation from a target, and the targets from which it does."""
+    in_place = correction.live_targets.get(correction.in_place or "", frozenset())
+    is_record_only = _extent(correction, lineage) is Extent.RECORD
+    return lineage.heirs(in_place if is_record_only else in_place | _ordinary_targets(correction))
+
+
+def _ordinary_targets(correction: Correction) -> frozenset[Node]:
+    """Give the live target nodes that are not corrected in place."""
+    targets = correction.live_targets
+    return frozenset().union(*(nodes for memory_id, nodes in targets.items() if memory_id != correction.in_place))
 
 
 def nodes_of(memory_id: str, memories: Memories) -> frozenset[Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.reference.corrections import Correction, Memories, reach
+from tests.reference.corrections import Correction, Memories, passed_on, reach
 from tests.reference.lineage import Lineage
 from tests.reference.revisions import Node, Revision
 
@@ -70,9 +70,10 @@ def _exempt(correction: Correction, lineage: Lineage, memories: Memories) -> fro
 
 
 def _via(record: Revision, correction: Correction, lineage: Lineage) -> str:
-    """Give the record itself as a target, else the least target it derives from, else the least target."""
+    """Give the record itself as a target, else the least target over which it is reached, else the least target."""
     targets = {memory_id: nodes for memory_id, nodes in correction.live_targets.items() if nodes}
     if record in targets.get(record.memory_id, ()):
         return record.memory_id
-    above = [memory_id for memory_id, nodes in targets.items() if nodes & lineage.ancestors[record]]
+    over = passed_on(correction, lineage) & lineage.ancestors[record]
+    above = [memory_id for memory_id, nodes in targets.items() if nodes & over]
     return min(above or targets)

@@ -7,6 +7,7 @@ correction names does not count, which a retraction may take away.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from guardian.core.claim import digest_subject, dump_ref
@@ -15,13 +16,19 @@ from guardian.core.node import Node, build_tombstone
 from guardian.core.world import World
 
 
-def settle_erasures(world: World) -> set[str]:
+def settle_erasures(world: World, named: Iterable[str]) -> set[str]:
     """Turn covered records of the touched memories, and of those a cascade reaches, into tombstones.
+
+    Args:
+        world: Where the nodes are.
+        named: Memories that an erasure of this batch names. A cascade from there, and from a text that is covered now, is
+            followed to its end even where it is noted already: a crash may have come in between.
 
     Returns:
         Memory ids whose set of nodes changed.
     """
     changed: set[str] = set()
+    followed, walked = set(named), set[str]()
     queue = sorted(world.touched)
     while queue:
         memory_id = queue.pop()
@@ -29,8 +36,14 @@ def settle_erasures(world: World) -> set[str]:
         cascade = find_cascade(world, memory_id)
         if _cover(world, memory_id, cascade):
             changed.add(memory_id)
-        if _spread(world, memory_id, cascade):
-            queue.extend(sorted({child.memory_id for child in world.named_children(memory_id)} - {memory_id}))
+            followed.add(memory_id)
+        if cascade is None:
+            continue
+        if _spread(world, memory_id, cascade) or memory_id in followed - walked:
+            walked.add(memory_id)
+            children = {child.memory_id for child in world.named_children(memory_id)} - {memory_id}
+            followed |= children
+            queue.extend(sorted(children))
     return changed
 
 
@@ -83,14 +96,13 @@ def _bury(world: World, node: Node) -> None:
     world.remove_node(node)
 
 
-def _spread(world: World, memory_id: str, cascade: datetime | None) -> bool:
+def _spread(world: World, memory_id: str, cascade: datetime) -> bool:
     """Note the cascade on the memory's nodes; tell whether it grew, so that who names the memory has to be looked at."""
-    if cascade is None:
-        return False
     grew = False
     nodes = world.memory_nodes(memory_id)
     for node in nodes:
-        if node.cascade_until is None or node.cascade_until < cascade:
+        # An unseen memory names nothing, so its own erasures tell as much.
+        if not node.is_unseen and (node.cascade_until is None or node.cascade_until < cascade):
             node.cascade_until = cascade
             grew = True
-    return grew or not nodes
+    return grew or all(node.is_unseen for node in nodes)

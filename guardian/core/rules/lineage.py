@@ -12,8 +12,8 @@ from guardian.core.card import Permission
 from guardian.core.component import sort_components
 from guardian.core.model import MemoryKind, Scope, SourceKind
 from guardian.core.node import Node
-from guardian.core.policy import Policy
 from guardian.core.permission import merge_permissions, own_permission, select_entry_slots
+from guardian.core.policy import Policy
 from guardian.core.world import World
 
 # Kinds of a root with which the whole family stands or falls; an episode's other facts do not.

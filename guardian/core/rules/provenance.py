@@ -35,10 +35,11 @@ def inherit_fields(world: World, memory_id: str) -> None:
                 subject = subject or before.subject
         kind = kind or MemoryKind.OTHER
         is_verified = any(claim.believed for claim in node.claims)
-        if (kind, source, is_verified) != (node.kind, node.claimed_source, node.is_verified) or scope != node.scope:
-            world.dirty.add(node.id)
         if (scope, source, subject) != (node.scope, node.claimed_source, node.subject):
             world.refiled.add(memory_id)
+            world.note_cause(node)
+        if (kind, is_verified) != (node.kind, node.is_verified):
+            world.dirty.add(node.id)
         node.kind, node.claimed_source, node.scope, node.subject = kind, source, scope, subject
         node.is_verified = is_verified
         if node.is_erased:
@@ -55,6 +56,7 @@ def _inherit_subject_keys(world: World, node: Node, before: Node | None) -> None
     if keys != node.subject_keys:
         node.subject_keys = keys
         world.refiled.add(node.memory_id)
+        world.note_cause(node)
 
 
 def resolve_parent(world: World, memory_id: str, at: datetime) -> Node:
@@ -75,21 +77,21 @@ def set_declared_edges(world: World, memory_id: str) -> None:
         anchor = node if node.names is not None else anchor
         at = (anchor or revisions[0]).order[0]
         in_force = [link for link in links if anchor is None or link.ref.time >= at]
-        added, removed = _settle_links(in_force)
+        added, removed = _settle_links(in_force, memory_id)
         names = set(anchor.names or ()) if anchor is not None else set()
         node.removed_parents = frozenset(removed)
         explicit = dict.fromkeys(names - removed, "declared") | dict.fromkeys(added - names, "linked")
-        explicit.pop(memory_id, None)
         node.has_anchor = anchor is not None
         node.provenance = _name_provenance(names, added, removed, node.has_anchor)
         edges = [Edge(name, resolve_parent(world, name, at).id, how, at) for name, how in sorted(explicit.items())]
         node.declared_edges = tuple(edges)
 
 
-def _settle_links(links: Iterable[LinkFact]) -> tuple[set[str], set[str]]:
+def _settle_links(links: Iterable[LinkFact], memory_id: str) -> tuple[set[str], set[str]]:
     state: dict[str, bool] = {}
     for link in links:
         state |= dict.fromkeys(link.remove, False) | dict.fromkeys(link.add, True)
+    state.pop(memory_id, None)  # a self-parent is ignored
     return {name for name, on in state.items() if on}, {name for name, on in state.items() if not on}
 
 
@@ -188,8 +190,9 @@ def find_reopened(world: World, memory_id: str, policy: Policy) -> set[str]:
     """Find the memories whose inference a changed memory may change: late texts reopen the question."""
     reopened: set[str] = set()
     for node in world.revisions(memory_id):
-        ref = node.claimed_source.ref if node.claimed_source is not None else None
-        if ref is not None:
+        before = node.stored.get("source_ref") if node.stored is not None else None
+        now = node.claimed_source.ref if node.claimed_source is not None else None
+        for ref in sorted({ref for ref in (before, now) if ref is not None}):
             reopened |= {other.memory_id for other in world.records_of_ref(ref) if _may_follow(other, node)}
     for read in world.reads_of_memory(memory_id):
         reopened |= find_readers(world, read.session_id, read.ref.time, policy)

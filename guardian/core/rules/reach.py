@@ -101,6 +101,8 @@ def derive_reach(
     if len(members) > 1:
         for reached in own.values():
             _merge(pool, reached)
+        for reached in own.values():  # a target that hands nothing on lies on the way of what does
+            pool |= {key: _choose(pool[key], reach) for key, reach in reached.items() if key in pool}
     for node in members:
         node.reached = dict(pool)
         for key, reach in own[node.id].items():

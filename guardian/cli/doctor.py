@@ -1,0 +1,107 @@
+"""`guardian doctor`: what works, what does not, and the mend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from guardian.cli.console import out, print_json
+from guardian.cli.opening import JsonOption, StoreOption
+from guardian.core.point import PointKind
+from guardian.errors import ConfigError, GuardianError
+from guardian.settings import Settings, load_settings
+from guardian.topics import load_declarations, plan
+from guardian.wiring import build_embedder, build_identity, build_kafka_security, build_store, place_store
+
+WRONG, AWAY = 2, 69
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        code: 0 fine, 2 settings are wrong, 69 something is away.
+    """
+
+    check: str
+    says: str
+    code: int = 0
+
+
+def doctor(store: StoreOption = None, as_json: JsonOption = False) -> int:
+    """Check broker, topics, store and model one by one, and say what to mend. Writes nothing but an empty store.
+
+    The exit code is 0 when all is well, 2 when settings are wrong, 69 when something is away.
+    """
+    settings = load_settings()
+    if store is not None:
+        settings = settings.model_copy(update={"store": place_store(settings.store, store)})
+    findings = asyncio.run(_examine(settings))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        out.print(_build_table(findings))
+    return max(finding.code for finding in findings)
+
+
+async def _examine(settings: Settings) -> list[Finding]:
+    checks: tuple[tuple[str, Callable[[Settings], Awaitable[str]]], ...] = (
+        ("topics", _check_topics),
+        ("model", _check_model),
+        ("store", _check_store),
+    )
+    findings = [Finding(check="settings", says="read; `guardian settings` lists them")]
+    for name, check in checks:
+        try:
+            findings.append(Finding(check=name, says=await check(settings)))
+        except GuardianError as exc:
+            findings.append(Finding(check=name, says=str(exc), code=WRONG if isinstance(exc, ConfigError) else AWAY))
+    return findings
+
+
+async def _check_topics(settings: Settings) -> str:
+    found = await plan(settings.kafka.bootstrap, load_declarations(), security=build_kafka_security(settings))
+    if found.is_clean:
+        return f"all there at {settings.kafka.bootstrap}"
+    wrong = ", ".join(
+        f"{topic.declaration.name} is {topic.standing.value}" for topic in found.topics if topic.standing.value != "ok"
+    )
+    raise ConfigError(f"{wrong}.", mend="`guardian topics apply` creates what is missing, `guardian topics plan` shows the rest.")
+
+
+async def _check_model(settings: Settings) -> str:
+    embedder = await build_embedder(settings.embedding)
+    if embedder is None:
+        return "none set: records are stored with BM25 alone, `guardian embed --fill` can add vectors later"
+    if embedder.embeds:
+        await embedder.embed(["a sentence to try the model with"])
+    await embedder.close()
+    return f"{embedder.identity}, vectors of {embedder.size}"
+
+
+async def _check_store(settings: Settings) -> str:
+    embedder = await build_embedder(settings.embedding)
+    store = build_store(settings.store, build_identity(embedder))
+    await store.open()
+    try:
+        records = await store.count(kinds={PointKind.RECORD})
+        pending = await store.count_without_vector() if store.identity.vector_size else 0
+    finally:
+        await store.close()
+    more = f", {pending} of them without a vector: `guardian embed --fill`" if pending else ""
+    return f"{settings.store.url or settings.store.path} opens, {records} records{more}"
+
+
+def _build_table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    for finding in findings:
+        mark = Text("ok", style="green") if finding.code == 0 else Text("mend", style="bold red")
+        table.add_row(mark, finding.check, finding.says)
+    return table

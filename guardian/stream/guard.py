@@ -1,0 +1,108 @@
+"""The guard: reads the canonical topic, decides, and makes durable.
+
+Each space lies in the partition of its key, so one worker writes it and a batch of one partition lacks nothing. A producer with
+another partitioner (librdkafka's default) or without a key breaks that; such a record is not decided here but sent on to where its
+space lives, and acknowledged.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from aiokafka.partitioner import murmur2
+
+from guardian.contracts.admission import DecodePolicy
+from guardian.contracts.codec import Decoded, decode
+from guardian.errors import RecordError
+from guardian.pipeline import BatchReport, Pipeline
+from guardian.ports import Fence
+from guardian.stream.batch import Batch, Role
+from guardian.stream.dead_letter import DeadLetterSender
+from guardian.stream.forward import build_forward, send_dead_letters, send_forwards
+from guardian.stream.kafka import Producer
+from guardian.stream.origin import Record, TopicTrust, read_received_at
+from guardian.telemetry.metrics import PHASES, Metrics
+
+
+class Guard:
+    """What is done with the records of the canonical topic."""
+
+    role = Role.CANONICAL
+
+    def __init__(
+        self, *, pipeline: Pipeline, policy: DecodePolicy, producer: Producer, dead_letters: DeadLetterSender, metrics: Metrics
+    ) -> None:
+        self._pipeline = pipeline
+        self._policy = policy
+        self._trust = TopicTrust(policy)
+        self._producer = producer
+        self._dead_letters = dead_letters
+        self._metrics = metrics
+
+    def read(self, records: Sequence[Record], *, partitions: Sequence[int]) -> Batch:
+        """Decode records; those of a space that lives in another partition are forwarded there."""
+        batch = Batch.of(records)
+        for record in records:
+            try:
+                decoded = self._decode(record)
+            except RecordError as error:
+                batch.refuse(record, error)
+                batch.verdicts.append(True)
+                continue
+            batch.verdicts.append(False)
+            space = decoded.event.space
+            if partitions and choose_partition(space, tuple(partitions)) != record.partition:
+                batch.forwards.append(build_forward(record, space=space, topic=record.topic, headers=list(record.headers)))
+            else:
+                _take(batch, decoded)
+        return batch
+
+    async def carry_out(self, batch: Batch, *, version: int) -> None:
+        """Make the batch durable: what is sent on, dead letters, then the decision, its outcomes last."""
+        sent_before = batch.forwarded
+        await send_forwards(self._producer, batch)
+        self._metrics.rerouted.inc(batch.forwarded - sent_before)
+        await send_dead_letters(self._dead_letters, batch, self._metrics, topic_role=self.role)
+        batch.report = await self._pipeline.process(batch.events, fence=Fence(version=version))
+        self._count(batch, batch.report)
+
+    def _decode(self, record: Record) -> Decoded:
+        return decode(
+            record.value,
+            record.headers,
+            policy=self._policy,
+            received_at=read_received_at(record),
+            ingress=self._trust.choose_topic(record),
+        )
+
+    def _count(self, batch: Batch, report: BatchReport) -> None:
+        metrics = self._metrics
+        for disposition, number in report.dispositions.items():
+            metrics.events.labels(disposition).inc(number)
+        metrics.records.inc(report.records)
+        metrics.felled.inc(report.felled)
+        metrics.born_superseded.inc(report.born_superseded)
+        metrics.inferred.inc(report.inferred)
+        metrics.refused_claims.inc(report.refused_claims)
+        metrics.pending.inc(report.pending)
+        metrics.naive_times.inc(batch.naive_times)
+        metrics.trust_lowered.inc(batch.trust_lowered)
+        metrics.misnamed_headers.inc(batch.misnamed_headers)
+        metrics.note_phases({phase: getattr(report, f"{phase}_ms") for phase in PHASES})
+        if report.records and self._pipeline.store.identity.vector_size:
+            metrics.up.labels("model").set(0 if report.pending else 1)
+
+
+@functools.lru_cache(maxsize=65_536)
+def choose_partition(space: str, partitions: tuple[int, ...]) -> int:
+    """Give the partition of a space: that of Kafka's own partitioner for the key, murmur2 in UTF-8."""
+    place: int = (murmur2(space.encode()) & 0x7FFFFFFF) % len(partitions)
+    return partitions[place]
+
+
+def _take(batch: Batch, decoded: Decoded) -> None:
+    batch.events.append(decoded.event)
+    batch.naive_times += decoded.naive_times
+    batch.trust_lowered += decoded.trust_lowered
+    batch.misnamed_headers += decoded.misnamed_headers

@@ -1,0 +1,265 @@
+"""The command line as its users call it: processes, files, exit codes, bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STORY = EXAMPLES / "coffee-shop.jsonl"
+MEM0 = Path(__file__).parents[1] / "data" / "mem0"
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Run `guardian …` in a folder of its own, with no settings from outside."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
+
+    def call(
+        *arguments: object, env: dict[str, str] | None = None, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [sys.executable, "-m", "guardian", *map(str, arguments)],
+            cwd=cwd or tmp_path,
+            env={**environment, "PYTHONPATH": str(EXAMPLES.parent), "COLUMNS": "160", **(env or {})},
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+
+    yield call
+
+
+def write(path: Path, *events: dict[str, object]) -> Path:
+    """Write events as lines of JSON."""
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+def event(
+    event_id: str, kind: str = "memory.written", *, time: str = "2026-03-01T00:00:00Z", space: str = "s", **data: object
+) -> dict[str, object]:
+    """Build an event as a user would."""
+    return {"specversion": "1.0", "id": event_id, "source": "/test", "type": kind, "time": time, "space": space, "data": data}
+
+
+def test_a_replay_is_told_in_numbers_and_can_be_exported(run: Run) -> None:
+    """Replay the story; the summary and the export say what became of it."""
+    done = run("replay", STORY, "--store", "bank", "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    summary = json.loads(done.stdout)
+    assert (summary["rows"], summary["events"], summary["records"]) == (10, 10, 8)
+    assert (summary["families"], summary["superseded"]) == (4, 5)
+    assert (summary["felled"], summary["born_superseded"], summary["inferred_parents"]) == (5, 2, 1)
+    rows = {row["memory_id"]: row for row in map(json.loads, run("export", "--store", "bank").stdout.splitlines())}
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "m1": "superseded", "m2": "superseded", "m3": "superseded", "m6": "superseded", "ep1": "superseded",
+        "m4": "verified", "m5": "active", "m7": "active",
+    }  # fmt: skip
+    assert rows["m6"]["parents"] == ["m3"]
+    assert rows["m6"]["provenance"] == "inferred"
+    assert rows["ep1"]["reasons"][0]["mixed"] is True
+    assert rows["ep1"]["utility"] == pytest.approx(0.525)
+
+
+def test_any_order_of_the_lines_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    """Shuffle and double the story: equal exports, and a second replay changes nothing."""
+    lines = [line for line in STORY.read_text().splitlines() if line]
+    exports = set()
+    for seed in range(3):
+        shuffled = lines + lines[:4]
+        random.Random(seed).shuffle(shuffled)
+        path = tmp_path / f"story-{seed}.jsonl"
+        path.write_text("\n".join(shuffled))
+        assert run("replay", path, "--store", f"bank-{seed}").returncode == 0
+        exports.add(run("export", "--store", f"bank-{seed}").stdout)
+    assert run("replay", STORY, "--store", "bank-0").returncode == 0
+    exports.add(run("export", "--store", "bank-0").stdout)
+    assert len(exports) == 1
+
+
+def test_a_bad_line_costs_itself_and_the_exit_code_says_so(run: Run, tmp_path: Path) -> None:
+    """Bytes that are no JSON, an incomplete event, null, and a blank text end as dead letters; the rest lands."""
+    path = tmp_path / "mixed.jsonl"
+    good = [json.dumps(event("e1", memory_id="a", text="one")), json.dumps(event("e2", memory_id="b", text="two"))]
+    blank = json.dumps(event("e3", memory_id="c", text=" \u200b "))
+    path.write_bytes(
+        b"\n".join([good[0].encode(), b"\xff{", b'{"id":5}', b"null", b"[" * 2000, blank.encode(), good[1].encode()])
+    )
+    done = run("replay", path, "--store", "bank", "--format", "cloudevents", "--json")
+    assert done.returncode == 1
+    summary = json.loads(done.stdout)
+    assert summary["records"] == 2
+    assert sum(summary["dead_letters"].values()) == 5
+    assert summary["dead_letters"]["text_blank"] == 1
+    listed = run("dead-letters", "list", "--file", "--json")
+    assert listed.returncode == 0, listed.stderr.decode()
+    letters = json.loads(listed.stdout)
+    assert len(letters) == 5
+    assert run("replay", path, "--store", "bank", "--format", "cloudevents").returncode == 1
+    assert len(json.loads(run("dead-letters", "list", "--file", "--json").stdout)) == 5
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in MEM0.glob("*.db")))
+def test_mem0_histories_are_told_by_their_content(run: Run, tmp_path: Path, name: str) -> None:
+    """A renamed history of any generation replays; a second replay changes nothing."""
+    renamed = tmp_path / "mystery.bin"
+    renamed.write_bytes((MEM0 / name).read_bytes())
+    first = run("replay", renamed, "--store", "bank", "--space", "mine", "--json")
+    assert first.returncode == 0, first.stderr.decode()
+    rows = sqlite3.connect(f"file:{renamed}?mode=ro", uri=True).execute("select count(*) from history").fetchone()[0]
+    summary = json.loads(first.stdout)
+    assert summary["events"] + sum(summary["skipped"].values()) >= rows > 0
+    before = run("export", "--store", "bank").stdout
+    assert before
+    second = json.loads(run("replay", renamed, "--store", "bank", "--space", "mine", "--restart", "--json").stdout)
+    assert second["records"] == 0
+    assert run("export", "--store", "bank").stdout == before
+
+
+def test_wrong_use_is_code_2_and_names_the_mend(run: Run, tmp_path: Path) -> None:
+    """A missing file, a file of no format, an unknown format, a wrong setting, a store that is not there."""
+    unknown = tmp_path / "poem.txt"
+    unknown.write_text("roses are red\n")
+    calls = [
+        (("replay", "nowhere.jsonl"), b"no file"),
+        (("replay", unknown), b"no memory format"),
+        (("replay", STORY, "--format", "nonsense"), b"mem0"),
+        (("export", "--store", "nowhere"), b"no store"),
+        (("show", "s", "x", "--store", "nowhere"), b"no store"),
+        (("nonsense",), b"nonsense"),
+    ]
+    for arguments, word in calls:
+        done = run(*arguments)
+        assert done.returncode == 2, (arguments, done.stderr)
+        assert word in done.stderr, (arguments, done.stderr)
+        assert b"Traceback" not in done.stderr
+    wrong = run("settings", env={"GUARDIAN_LIMITS__BATCH_EVENTS": "none"})
+    assert wrong.returncode == 2
+    assert b"GUARDIAN_LIMITS__BATCH_EVENTS" in wrong.stderr
+
+
+def test_show_and_search_speak_to_people_and_programs(run: Run) -> None:
+    """Superseded memories do not answer; with --history they do, pointing to what holds instead."""
+    assert run("replay", STORY, "--store", "bank").returncode == 0
+    page = run("show", "coffee-shop", "m6", "--store", "bank").stdout.decode()
+    for words in ("superseded", "m4 holds instead", "inferred", "m1"):
+        assert words in page
+    shown = json.loads(run("show", "coffee-shop", "m4", "--store", "bank", "--json").stdout)
+    assert shown["revisions"][0]["card"]["summary"]
+    query = ("search", "coffee-shop", "price of Arabica Blend from Southfield", "--store", "bank", "--json")
+    assert [row["memory_id"] for row in json.loads(run(*query).stdout)] == ["m4"]
+    history = {row["memory_id"]: row for row in json.loads(run(*query, "--history").stdout)}
+    assert history["m1"]["replaced_by"] == ["m4"]
+    assert run("show", "coffee-shop", "nobody", "--store", "bank").returncode == 2
+
+
+def test_a_space_option_fills_in_but_never_overwrites(run: Run, tmp_path: Path) -> None:
+    """--space is for events that name none."""
+    nameless = event("e1", memory_id="a", text="one")
+    del nameless["space"]
+    path = write(tmp_path / "two.jsonl", nameless, event("e2", memory_id="b", text="two", space="theirs"))
+    assert run("replay", path, "--store", "bank", "--space", "mine").returncode == 0
+    rows = [json.loads(line) for line in run("export", "--store", "bank").stdout.splitlines()]
+    assert [(row["space"], row["memory_id"]) for row in rows] == [("mine", "a"), ("theirs", "b")]
+    assert [
+        json.loads(line)["memory_id"] for line in run("export", "--store", "bank", "--space", "mine").stdout.splitlines()
+    ] == ["a"]
+
+
+def test_an_interrupted_replay_goes_on_and_ends_in_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    """SIGINT in mid-replay, then the same command again: equal to an uninterrupted one."""
+    lines = []
+    for number in range(6000):
+        parents = [f"m{number - 1}"] if number % 7 else []
+        lines.append(
+            event(f"e{number}", memory_id=f"m{number}", text=f"shelf {number} holds {number * 3} boxes", parents=parents)
+        )
+    path = write(tmp_path / "long.jsonl", *lines)
+    arguments = [sys.executable, "-m", "guardian", "replay", str(path), "--store", "cut"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
+    environment["PYTHONPATH"] = str(EXAMPLES.parent)
+    process = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    checkpoints = tmp_path / ".guardian" / "replays"
+    deadline = time.monotonic() + 60
+    while not (checkpoints.is_dir() and list(checkpoints.glob("*.json"))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    resumed = run("replay", path, "--store", "cut", "--json")
+    assert resumed.returncode == 0, resumed.stderr.decode()
+    assert json.loads(resumed.stdout)["resumed_at"] > 0
+    assert run("replay", path, "--store", "whole").returncode == 0
+    assert run("export", "--store", "cut").stdout == run("export", "--store", "whole").stdout
+
+
+def test_strange_ids_and_texts_pass_unchanged(run: Run, tmp_path: Path) -> None:
+    """Ids with quotes, newlines and dots, texts in any script: what goes in comes out."""
+    ids = ["mem-1", "7", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "x" * 200, "../x", 'a "quote"\nand a line']
+    texts = ["靠窗座位 🪑", "مفتاح الباب رقم 7 in Hall B", "café", "cafe\u0301", "a\tb", "ß"]
+    path = write(
+        tmp_path / "odd.jsonl", *(event(f"e{n}", memory_id=i, text=t) for n, (i, t) in enumerate(zip(ids, texts, strict=True)))
+    )
+    assert run("replay", path, "--store", "bank").returncode == 0
+    rows = {row["memory_id"]: row["text"] for row in map(json.loads, run("export", "--store", "bank").stdout.splitlines())}
+    assert rows == dict(zip(ids, texts, strict=True))
+
+
+def test_the_process_time_zone_plays_no_part(run: Run, tmp_path: Path) -> None:
+    """One instant written three ways, under Tokyo time: equal to the same under UTC."""
+    times = ["2026-03-01T00:00:00-05:00", "2026-03-01T05:00:00Z", "2026-03-01T05:00:00"]
+    path = write(tmp_path / "times.jsonl", *(event(f"e{n}", memory_id=f"m{n}", text="one", time=t) for n, t in enumerate(times)))
+    exports = set()
+    for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+        done = run("replay", path, "--store", zone.replace("/", "-"), "--json", env={"TZ": zone})
+        assert json.loads(done.stdout)["naive_times"] == 1
+        exports.add(run("export", "--store", zone.replace("/", "-"), env={"TZ": zone}).stdout)
+    (export,) = exports
+    assert {json.loads(line)["observed_at"] for line in export.splitlines()} == {"2026-03-01T05:00:00.000000Z"}
+
+
+def test_two_processes_on_one_embedded_store_are_refused(run: Run, tmp_path: Path) -> None:
+    """The second opener is told who owns it, with code 2."""
+    assert run("replay", STORY, "--store", "bank").returncode == 0
+    script = (
+        "import asyncio, sys\nfrom pathlib import Path\nfrom guardian.store.edge import EdgeStore\n"
+        "async def hold():\n    store = EdgeStore(Path('bank'), None)\n    await store.open()\n    print('open', flush=True)\n    sys.stdin.read()\n"
+        "asyncio.run(hold())\n"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+    )
+    try:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        refused = run("export", "--store", "bank")
+        assert refused.returncode == 2
+        assert str(owner.pid).encode() in refused.stderr
+    finally:
+        owner.kill()
+        owner.communicate()
+
+
+def test_settings_are_listed_with_secrets_masked(run: Run) -> None:
+    """No secret is printed."""
+    done = run("settings", "--json", env={"GUARDIAN_STORE__API_KEY": "sesame"})
+    assert done.returncode == 0
+    assert b"sesame" not in done.stdout
+    assert json.loads(done.stdout)["limits"]["max_text_bytes"] == 32768

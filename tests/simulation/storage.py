@@ -1,0 +1,159 @@
+"""The simulated store: one server that all workers share, on which a plan arrives write by write, late, in part, or without an answer.
+
+It fences as the server store does: each point carries the version of its last writer; a write touches only points with no higher one,
+says nothing of what it skipped, and the writer then reads the versions back and takes a higher one for a conflict. A patch sets fields and
+removes fields in two writes. Between any two writes others may write, and whoever writes may die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guardian.core.needs import Needs
+from guardian.core.point import Patch, Phase, Point, Upsert
+from guardian.errors import ConflictError, DependencyError
+from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
+from guardian.store.check import validate_fence, validate_phase
+from guardian.store.memory import MemoryStore
+from tests.simulation.broker import DELAY_MS
+from tests.simulation.faults import Fault, Faults
+from tests.simulation.schedule import Pause
+
+IDENTITY = StoreIdentity(schema_version=1, embedding="none", vector_size=0, bm25="simulated")
+Write = Upsert | Patch | str
+
+
+@dataclass(slots=True)
+class Server:
+    """What the server holds.
+
+    Attributes:
+        memory: The points.
+        versions: Version of the last writer, by point id; a deleted point forgets it.
+        is_fenced: False takes the fence away, which the checks must notice.
+        writes: Writes that changed something.
+    """
+
+    memory: MemoryStore
+    versions: dict[str, int]
+    is_fenced: bool = True
+    writes: int = 0
+
+    @classmethod
+    def build(cls, *, is_fenced: bool = True) -> Server:
+        """Begin empty."""
+        return cls(MemoryStore(IDENTITY), {}, is_fenced)
+
+    @property
+    def payloads(self) -> dict[str, dict[str, Any]]:
+        """All payloads by point id."""
+        return self.memory.shelf.payloads
+
+    async def write(self, write: Write, version: int) -> bool:
+        """Carry out one write unless the fence stands against it; tells whether it did anything."""
+        point_id = write if isinstance(write, str) else write.id
+        if self.is_fenced and self.versions.get(point_id, 0) > version:
+            return False
+        if not isinstance(write, Upsert) and point_id not in self.payloads:
+            return False
+        await self.memory.apply([_wrap(write)], fence=Fence(version=version))
+        self.writes += 1
+        if isinstance(write, str):
+            self.versions.pop(point_id, None)
+        else:
+            self.versions[point_id] = version
+        return True
+
+
+def _wrap(write: Write) -> Phase:
+    if isinstance(write, Upsert):
+        return Phase(upserts=(write,))
+    return Phase(patches=(write,)) if isinstance(write, Patch) else Phase(deletes=(write,))
+
+
+class StoreClient:
+    """One worker's way to the server, as a store of the pipeline.
+
+    Attributes:
+        on_fetch: Called before the store is read.
+        on_write: Called after each write with the phases it is of and whether it did anything.
+        on_applied: Called when all phases are written, before the writer knows of it.
+    """
+
+    def __init__(self, server: Server, faults: Faults) -> None:
+        self.identity = server.memory.identity
+        self.on_fetch: Callable[[], None] = lambda: None
+        self.on_write: Callable[[Sequence[Phase], Write], None] = lambda *_: None
+        self.on_applied: Callable[[], None] = lambda: None
+        self._server = server
+        self._faults = faults
+
+    async def fetch(self, needs: Needs) -> list[Point]:
+        """Read points, between the writes of others."""
+        await self._wait("fetch")
+        self._fail(Fault.FETCH_FAILS)
+        self.on_fetch()
+        return await self._server.memory.fetch(needs)
+
+    async def search(self, query: SearchQuery) -> list[Hit]:
+        """Search records."""
+        await self._wait("search")
+        self._fail(Fault.SEARCH_FAILS)
+        return await self._server.memory.search(query)
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write phases one write at a time.
+
+        Raises:
+            ConflictError: A later owner has written one of the points.
+            DependencyError: The server is away; a beginning of the writes may be done, or all of them.
+        """
+        validate_fence(fence)
+        for phase in phases:
+            validate_phase(phase, vector_size=self.identity.vector_size)
+        await self._wait("apply")
+        for writes in iter_requests(phases):
+            for write in writes:
+                await self._wait(f"write:{_name(write)}")
+                self._fail(Fault.WRITE_FAILS)
+                if await self._server.write(write, fence.version):
+                    self.on_write(phases, write)
+            self._check_fence(writes, fence.version)
+        self.on_applied()
+        self._fail(Fault.WRITE_ANSWER_LOST)
+
+    def _check_fence(self, writes: Sequence[Write], version: int) -> None:
+        for write in writes:
+            point_id = write if isinstance(write, str) else write.id
+            if self._server.is_fenced and self._server.versions.get(point_id, 0) > version:
+                raise ConflictError(f"point {point_id} has a newer owner")
+
+    async def _wait(self, place: str) -> None:
+        delay = self._faults.pick(DELAY_MS) if self._faults.strikes(Fault.DELAY) else 0
+        await Pause(place, delay)
+
+    def _fail(self, fault: Fault) -> None:
+        if self._faults.strikes(fault):
+            raise DependencyError(f"simulated: {fault}", dependency="store")
+
+
+def iter_requests(phases: Sequence[Phase]) -> Iterator[list[Write]]:
+    """Give the writes of each request in order; the fence is looked at after each request."""
+    for phase in phases:
+        yield list(phase.upserts)
+        yield [part for patch in phase.patches for part in _split(patch)]
+        yield list(phase.deletes)
+
+
+def _split(patch: Patch) -> list[Write]:
+    kept = {name: value for name, value in patch.payload.items() if value is not None}
+    removed = {name: None for name, value in patch.payload.items() if value is None}
+    return [Patch(id=patch.id, payload=payload) for payload in (kept, removed) if payload]
+
+
+def _name(write: Write) -> str:
+    if isinstance(write, str):
+        return "delete"
+    return "patch" if isinstance(write, Patch) else f"upsert {write.payload['point']}"
