@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from benchmarks.bank import MIX, Bank, Mix, decode_events
 from benchmarks.laps import Advance, Lap, interleave, timed
@@ -22,6 +23,7 @@ from guardian.store.memory import MemoryStore
 from guardian.wiring import build_identity, build_pipeline, build_policy_of
 
 PolicyOf = Callable[[str], Policy]
+Prepared = tuple[Sequence[Event], list[Needs], Snapshot]  # a batch, what its rounds asked for, and the answers
 AIM = Aim(value=10_000)
 _MIXES = {
     "70 % leaves, 20 % roots, 10 % reads": MIX,
@@ -36,16 +38,8 @@ async def measure_decide(*, seeded: int, batches: int, repetitions: int, advance
     for name, mix in _MIXES.items():
         advance(f"preparing {name}")
         prepared = await _prepare(seeded, batches, mix)
-        policy_of = build_policy_of(Settings())
-
-        async def whole(prepared: Sequence[tuple[Sequence[Event], list[Needs], Snapshot]] = prepared) -> Lap:
-            lap = Lap(count=sum(len(events) for events, _, _ in prepared))
-            with timed(lap):
-                for events, _, snapshot in prepared:
-                    decide(events, snapshot, policy_of)
-            return lap
-
-        laps = (await interleave({name: whole}, repetitions=repetitions, advance=advance))[name]
+        variants = {name: partial(_run_decide, prepared)}
+        laps = (await interleave(variants, repetitions=repetitions, advance=advance))[name]
         aim = AIM if mix == MIX else None
         report.add(f"{name}, by processor time", [lap.cpu_rate for lap in laps], "events/s", aim=aim)
         report.add(f"{name}, by wall time", [lap.rate for lap in laps], "events/s")
@@ -56,7 +50,16 @@ async def measure_decide(*, seeded: int, batches: int, repetitions: int, advance
     return report
 
 
-async def _prepare(seeded: int, batches: int, mix: Mix) -> list[tuple[Sequence[Event], list[Needs], Snapshot]]:
+async def _run_decide(prepared: Sequence[Prepared]) -> Lap:
+    policy_of = build_policy_of(Settings())
+    lap = Lap(count=sum(len(events) for events, _, _ in prepared))
+    with timed(lap):
+        for events, _, snapshot in prepared:
+            decide(events, snapshot, policy_of)
+    return lap
+
+
+async def _prepare(seeded: int, batches: int, mix: Mix) -> list[Prepared]:
     """Give batches, each with what the rounds asked for and the snapshot that answers them."""
     store = MemoryStore(build_identity(None))
     await store.open()

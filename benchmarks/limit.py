@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -151,15 +152,12 @@ async def measure_limit(*, events: int, repetitions: int, advance: Advance) -> R
         advance(f"guarding events, {what}")
         points = await guard_points(events, vector_size=vector_size)
 
-        async def run(points: list[Upsert] = points, size: int = vector_size, **options: bool) -> Lap:
-            return write_raw(points, vector_size=size, **options)
-
         variants = {
-            "flush a batch": run,
-            "one flush at the end": lambda run=run: run(flush_each=False),
-            "flush a batch, ready-made points": lambda run=run: run(ready_made=True),
+            "flush a batch": partial(_run_raw, points, vector_size),
+            "one flush at the end": partial(_run_raw, points, vector_size, flush_each=False),
+            "flush a batch, ready-made points": partial(_run_raw, points, vector_size, ready_made=True),
         }
-        laps = await interleave(variants, repetitions=repetitions, advance=lambda name, what=what: advance(f"{what}: {name}"))
+        laps = await interleave(variants, repetitions=repetitions, advance=partial(_advance_in, advance, what))
         base = laps["flush a batch"]
         for name, of_variant in laps.items():
             report.add(f"{what}, {name}", [lap.rate for lap in of_variant], "points/s")
@@ -168,6 +166,14 @@ async def measure_limit(*, events: int, repetitions: int, advance: Advance) -> R
         report.add(f"{what}, payload", sum(map(_payload_bytes, points)) / len(points), "bytes/point")
     report.notes.append(f"batches of {BATCH_EVENTS} points; `flush a batch` is what the other benchmarks call the limit")
     return report
+
+
+def _advance_in(advance: Advance, what: str, name: str) -> None:
+    advance(f"{what}: {name}")
+
+
+async def _run_raw(points: Sequence[Upsert], vector_size: int, *, flush_each: bool = True, ready_made: bool = False) -> Lap:
+    return write_raw(points, vector_size=vector_size, flush_each=flush_each, ready_made=ready_made)
 
 
 def _payload_bytes(point: Upsert) -> int:

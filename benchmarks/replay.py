@@ -99,9 +99,7 @@ def _note_parts(lap: Lap, reports: Sequence[BatchReport]) -> None:
     for stage in STAGES:
         lap.parts[stage] = sum(getattr(report, f"{stage}_ms") for report in reports) / 1000
     outside = lap.seconds - sum(lap.parts.values())
-    lap.batches = [
-        outside / len(reports) + sum(getattr(report, f"{stage}_ms") for stage in STAGES) / 1000 for report in reports
-    ]
+    lap.batches = [outside / len(reports) + sum(getattr(report, f"{stage}_ms") for stage in STAGES) / 1000 for report in reports]
     lap.parts["read and decode"] = outside
     lap.parts["rounds"] = sum(report.rounds for report in reports) / len(reports)
     lap.parts["fetched"] = sum(report.fetched for report in reports) / lap.count
@@ -114,7 +112,9 @@ async def measure_replay(*, events: int, model_events: int, repetitions: int, ad
         await _measure_beside_limit(report, events, vector_size, repetitions, advance)
     if model_events:
         await _measure_model(report, model_events, repetitions, advance)
-    report.notes.append(f"batches of {BATCH_EVENTS}; the limit flushes each batch, too, and builds its points inside the timed part")
+    report.notes.append(
+        f"batches of {BATCH_EVENTS}; the limit flushes each batch, too, and builds its points inside the timed part"
+    )
     return report
 
 

@@ -102,7 +102,9 @@ _COLUMNS = ("measured", "median", "unit", "least to greatest", "aim")
 
 
 def format_number(value: float) -> str:
-    """Give three meaningful digits, and thousands with commas."""
+    """Give two or three meaningful digits, and thousands with commas."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    if abs(value) >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"

@@ -109,14 +109,16 @@ class DeadLetterFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._known: set[bytes] = set()
+        self._known_at: tuple[int, int] | None = None  # size and time of change of the file when `_known` was all of it
 
     def append(self, letters: Sequence[DeadLetter]) -> None:
         """Write letters that are not there yet; a second import repeats none."""
         if not letters:
             return
-        known = {hashlib.sha256(line).digest() for line in self.iter_lines()}
-        lines = [encode_outcome(letter, time=letter.timestamp) for letter in letters]
-        fresh = [line for line in lines if hashlib.sha256(line).digest() not in known]
+        known = self._read_known()
+        lines = {hashlib.sha256(line).digest(): line for line in (encode_outcome(item, time=item.timestamp) for item in letters)}
+        fresh = [line for digest, line in lines.items() if digest not in known]
         if not fresh:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,6 +126,23 @@ class DeadLetterFile:
             file.write(b"".join(line + b"\n" for line in fresh))
             file.flush()
             os.fsync(file.fileno())
+        known.update(lines)
+        self._known_at = self._look()
+
+    def _read_known(self) -> set[bytes]:
+        """Give the digests of the lines in the file; read again only when someone else changed it, or a bad file costs its square."""
+        seen_at = self._look()
+        if seen_at is None or seen_at != self._known_at:
+            self._known = {hashlib.sha256(line).digest() for line in self.iter_lines()}
+            self._known_at = seen_at
+        return self._known
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            stat = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return stat.st_size, stat.st_mtime_ns
 
     def replace(self, lines: Sequence[bytes]) -> None:
         """Keep only these lines; the file is replaced whole."""
@@ -236,8 +255,9 @@ class Replay:
                 letters.append(result)
             elif result is not None:
                 events.append(result)
-                assert isinstance(item, SourceEvent)
-                raws.append((read_event_bytes(item), result.space))
+                if self.forward is not None:
+                    assert isinstance(item, SourceEvent)
+                    raws.append((read_event_bytes(item), result.space))
         if self.forward is not None:
             await self.forward(raws)
         elif self.pipeline is not None:

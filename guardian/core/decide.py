@@ -117,7 +117,8 @@ def _need_memory(needs: Needs, space: str, memory_id: str) -> None:
 
 def _need_written(needs: Needs, event: Written) -> None:
     space = event.space
-    _need_retraction(needs, event)
+    if event.verified:  # else there is nothing that a retraction could withdraw
+        _need_retraction(needs, event)
     _need_memory(needs, space, event.memory_id)
     needs.retrieved.add((space, event.memory_id))
     for memory_id in (*(event.parents or ()), *event.supersedes):
@@ -139,7 +140,7 @@ def _need_written(needs: Needs, event: Written) -> None:
 def _decide_space(space: str, events: Sequence[Event], snapshot: Snapshot, policy: Policy) -> Decision | Needs:
     world = World(space, snapshot.points(space), snapshot.asked)
     decision = Decision(world, take_in(world, events, policy), policy)
-    for stage in (_settle_texts, _settle_lineage, _settle_corrections, _settle_reach, _settle_standing):
+    for stage in (_settle_texts, _settle_lineage, _settle_corrections, _settle_reach, _settle_standing, _settle_questions):
         stage(decision)
         if world.missing:
             return world.missing
@@ -225,10 +226,12 @@ def _settle_corrections(decision: Decision) -> None:
     world, intake = decision.world, decision.intake
     named = [world.corrections[key] for key in sorted(intake.corrections) if key in world.corrections]
     memories = {memory_id for memory_id in world.touched if _is_corrected(world, memory_id)}
-    memories |= {node.memory_id for node in world.nodes.values() if node.stored is None and _is_corrected(world, node.memory_id)}
+    made = {node.memory_id for node in world.nodes.values() if node.stored is None} - world.touched
+    memories |= {memory_id for memory_id in made if _is_corrected(world, memory_id)}
     for correction in intake.gone.values():
         memories |= {*correction.targets, *correction.mentions, *correction.family_roots}
         memories |= {correction.replacement} - {None}  # type: ignore[arg-type]
+        named += world.chain(correction.chain) if correction.chain else []
     for key in sorted(_find_marks(decision)):
         found = find_correction(world, key)
         if isinstance(found, str):
@@ -320,3 +323,11 @@ def _settle_standing(decision: Decision) -> None:
         rank_revisions(world, memory_id)
         rate_records(world, memory_id, decision.policy)
         decision.recomputed |= dict.fromkeys(node.id for node in world.memory_nodes(memory_id))
+
+
+def _settle_questions(decision: Decision) -> None:
+    """Ask for what the outcomes tell of: other records of the subject that a written record has."""
+    for node_id in decision.intake.node_of.values():
+        node = decision.world.nodes.get(node_id)
+        if node is not None and node.subject is not None:
+            decision.world.records_of_subject(node.subject)

@@ -137,9 +137,9 @@ def _is_retracted(world: World, event: Written | Corrected | Audited) -> bool:
 
 
 def _take_written(world: World, index: int, event: Written, policy: Policy, intake: Intake) -> Disposition:
-    is_withdrawn = _is_retracted(world, event)
     believed = policy.believes(event)
-    claim = Claim(event=event, believed=believed, is_withdrawn=is_withdrawn and believed)
+    is_withdrawn = believed and _is_retracted(world, event)
+    claim = Claim(event=event, believed=believed, is_withdrawn=is_withdrawn)
     disposition = add_claim(world, claim, intake, index)
     if believed and event.supersedes and not is_withdrawn:
         correction = Correction(

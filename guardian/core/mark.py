@@ -255,7 +255,8 @@ class _Reading:
         before = self.text[max(0, self.start - 3) : self.start]
         if _POINT.search(before):
             return "0."
-        return "-" if self.previous in {"minus", "negative"} or _MINUS.search(before) else ""
+        said = self.previous in {"minus", "negative"} and before[-1:].isspace() and before[-2:-1].isalpha()
+        return "-" if said or _MINUS.search(before) else ""
 
 
 def _read_numbers(sign: str, token: str) -> list[str]:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 def format_time(moment: datetime) -> str:
     """Give `2026-03-14T09:00:00.000000Z` for an aware time."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def parse_time(text: str) -> datetime:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -330,7 +331,7 @@ def _load_lineage(node: Node, payload: Any, lineage: dict[str, Any]) -> None:
     node.evidence_at = parse_optional(lineage.get("ev"))
     node.has_family_roots = bool(lineage.get("fr"))
     node.cascade_until = parse_optional(lineage.get("ca"))
-    node.permission = load_permission(orjson.loads(payload["permission"])) if "permission" in payload else None
+    node.permission = load_permission(payload["permission"]) if "permission" in payload else None
     node.slots = tuple(Slot(slot) for slot in payload.get("slots", ()))
     node.target_of = frozenset(lineage.get("t", ()))
     node.family_of = frozenset(lineage.get("f", ()))
@@ -341,9 +342,16 @@ def _load_lineage(node: Node, payload: Any, lineage: dict[str, Any]) -> None:
     node.has_standing_root = bool(lineage.get("st"))
 
 
-def load_permission(parts: dict[str, Any]) -> Permission:
+@lru_cache(maxsize=4_096)  # of records of one kind and source it is said in the same words
+def load_permission(stored: str) -> Permission:
     """Read a permission from its stored form."""
-    return Permission.from_json(parts)
+    return Permission.from_json(orjson.loads(stored))
+
+
+@lru_cache(maxsize=4_096)
+def dump_permission(permission: Permission) -> str:
+    """Give the stored form of a permission."""
+    return orjson.dumps(permission.to_json(), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _dump_lineage(node: Node) -> dict[str, Any]:
@@ -474,7 +482,7 @@ def _dump_record(node: Node) -> dict[str, Any]:
         "utility": node.utility,
         "utility_basis": node.utility_basis,
         "events": sorted(events) or None,
-        "permission": orjson.dumps(permission.to_json(), option=orjson.OPT_SORT_KEYS).decode(),
+        "permission": dump_permission(permission),
         "reasons": orjson.dumps(reasons).decode() if reasons else None,
         "facts": orjson.dumps(facts).decode(),
     }

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from guardian.core.card import ConflictPolicy, Permission, Withheld
@@ -117,15 +118,27 @@ def own_permission(
     origin = _ORIGINS.get(source_kind, Origin.UNKNOWN)
     if origin is Origin.AGENT and has_parents:
         origin = Origin.DERIVED
+    frame = _build_frame(kind, origin, verified, has_parents)
+    return Permission(
+        slots=frame.slots,
+        authority=frame.authority,
+        must_use=_list_duties(kind, scope, subject, valid_until),
+        must_not=frame.must_not,
+        conflict=frame.conflict,
+        valid_from=valid_from,
+        valid_until=valid_until,
+    )
+
+
+@cache  # a few hundred entries: closed sets and two flags
+def _build_frame(kind: MemoryKind, origin: Origin, verified: bool, has_parents: bool) -> Permission:
+    """Build what no text, name or time plays a part in."""
     slots = _list_slots(kind, origin, verified=verified)
     return Permission(
         slots=tuple(sorted(slots)),
         authority=_list_withheld(kind, origin, slots, verified=verified),
-        must_use=_list_duties(kind, scope, subject, valid_until),
         must_not=_list_bars(kind, slots, has_parents=has_parents),
         conflict=_choose_conflict(kind, origin),
-        valid_from=valid_from,
-        valid_until=valid_until,
     )
 
 
@@ -135,6 +148,11 @@ def merge_permissions(own: Permission, parents: Sequence[Permission], *, has_uns
     Slots are the intersection, everything that restricts is the union, validity the overlap (which may be empty: then
     it holds at no time), the conflict policy the strictest. A parent that was not seen yet allows background only.
     """
+    return _merge(own, tuple(parents), has_unseen_parent) if parents or has_unseen_parent else own
+
+
+@lru_cache(maxsize=4_096)  # what records of one kind and source may is said in the same words
+def _merge(own: Permission, parents: tuple[Permission, ...], has_unseen_parent: bool) -> Permission:
     everyone = (own, *parents)
     slots = frozenset(own.slots).intersection(*(parent.slots for parent in parents))
     return Permission(

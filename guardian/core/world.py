@@ -53,6 +53,7 @@ class World:
         self.by_name: dict[str, set[str]] = defaultdict(set)
         self.by_ref: dict[str, set[str]] = defaultdict(set)
         self.by_session: dict[str, set[str]] = defaultdict(set)
+        self.by_subject: dict[str, dict[str, Node]] = defaultdict(dict)
         self.corrections: dict[str, Correction] = {}
         self.stored_corrections: dict[str, Correction] = {}
         self.links: dict[str, dict[str, LinkFact]] = defaultdict(dict)
@@ -105,7 +106,9 @@ class World:
         self.index_node(node)
 
     def index_node(self, node: Node) -> None:
-        """Make a record findable by its source ref and session."""
+        """Make a node findable by its subjects, a record also by its source ref and session."""
+        for subject in node.subjects:
+            self.by_subject[subject][node.id] = node
         if not node.is_record:
             return
         if node.claimed_source is not None and node.claimed_source.ref is not None:
@@ -153,7 +156,10 @@ class World:
     def revisions(self, memory_id: str) -> list[Node]:
         """Give the records and tombstones of a memory in the order of revisions."""
         self._ask("memories", memory_id)
-        seen = [node for node in self.by_memory.get(memory_id, {}).values() if not node.is_unseen]
+        nodes = self.by_memory.get(memory_id)
+        if not nodes:
+            return []
+        seen = [node for node in nodes.values() if not node.is_unseen]
         return seen if len(seen) < 2 else sorted(seen, key=lambda node: node.order)
 
     def memory_nodes(self, memory_id: str) -> list[Node]:
@@ -214,8 +220,10 @@ class World:
 
     def _endings(self, memory_id: str, point: PointKind) -> list[Ending]:
         self._ask("memories", memory_id)
-        endings = [ending for ending in self.endings.get(memory_id, {}).values() if ending.point is point]
-        return sorted(endings, key=lambda ending: ending.ref.order)
+        endings = self.endings.get(memory_id)
+        if not endings:
+            return []
+        return sorted((ending for ending in endings.values() if ending.point is point), key=lambda ending: ending.ref.order)
 
     def memory_links(self, memory_id: str) -> list[LinkFact]:
         """Give the links of a memory in the order of events."""
@@ -270,7 +278,8 @@ class World:
         key = digest_subject(subject)
         self._ask("subjects", subject)
         self._ask("subjects", key)
-        return [node for node in self.nodes.values() if subject in node.subjects or key in node.subjects]
+        found = self.by_subject.get(subject, {}) | self.by_subject.get(key, {})
+        return [node for node in found.values() if node.id in self.nodes and not node.subjects.isdisjoint({subject, key})]
 
     def chain(self, label: str) -> list[Correction]:
         """Give the corrections that were stored under one chain label."""

@@ -1,8 +1,8 @@
-"""A batch: records of one partition, read once; what is to be decided, forwarded and refused of them."""
+"""A batch: records of some partitions, read once; what is to be decided, forwarded and refused of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -41,9 +41,10 @@ class Forward:
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """What was read from consecutive records of one partition.
+    """What was read from records of some partitions, consecutive in each.
 
     Attributes:
+        count: Number of records.
         verdicts: One a record, in order; True was refused.
         events: To be decided here.
         forwards: To be sent on; emptied when they were.
@@ -52,10 +53,7 @@ class Batch:
         report: What the pipeline did, if it was asked.
     """
 
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
+    count: int = 0
     verdicts: list[bool] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     forwards: list[Forward] = field(default_factory=list)
@@ -67,23 +65,19 @@ class Batch:
     forwarded: int = 0
     report: BatchReport | None = None
 
-    @classmethod
-    def of(cls, records: Sequence[Record]) -> Batch:
-        """Begin the batch of these records; at least one."""
-        first = records[0]
-        return cls(topic=first.topic, partition=first.partition, first_offset=first.offset, last_offset=records[-1].offset)
-
     def refuse(self, record: Record, error: RecordError) -> None:
         """Note that a record can never succeed."""
         self.refused.append(Refused(record=record, error=error))
 
+    def note(self, *, is_refused: bool) -> None:
+        """Note the verdict on the next record."""
+        self.count += 1
+        self.verdicts.append(is_refused)
+
     def describe(self) -> dict[str, object]:
         """Give the fields of the one line that is logged for it."""
         fields: dict[str, object] = {
-            "topic": self.topic,
-            "partition": self.partition,
-            "first_offset": self.first_offset,
-            "last_offset": self.last_offset,
+            "records_read": self.count,
             "events": len(self.events),
             "dead_lettered": self.dead_lettered,
             "forwarded": self.forwarded,
@@ -100,12 +94,12 @@ class Work(Protocol):
 
     role: Role
 
-    def read(self, records: Sequence[Record], *, partitions: Sequence[int]) -> Batch:
-        """Read consecutive records of one partition. Pure.
+    def read(self, records: Iterable[Record], *, partitions: Mapping[str, Sequence[int]]) -> Batch:
+        """Read records. Pure.
 
         Args:
-            records: At least one.
-            partitions: All partitions of their topic, sorted.
+            records: Of any partitions, in their order in each.
+            partitions: All partitions of their topics, sorted.
         """
 
     async def carry_out(self, batch: Batch, *, version: int) -> None:

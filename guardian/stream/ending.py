@@ -53,9 +53,9 @@ class Ending:
             log.critical("worker.failed", exit_code=self.exit_code, error=str(cause), exc_info=cause)
         self.request()
 
-    def measure_left_s(self) -> float:
-        """Give the seconds left of the deadline; never below a tenth, so that each step can at least begin."""
-        return max(0.1, min(self._deadline_s, self._ends_at - time.monotonic()))
+    def measure_left_s(self, share: float = 1.0) -> float:
+        """Give the seconds left of the deadline, or a share of them; never below a tenth, so that each step can at least begin."""
+        return max(0.1, share * min(self._deadline_s, self._ends_at - time.monotonic()))
 
     async def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the worker is to end, or the time is over; tells whether it is to end."""

@@ -2,17 +2,18 @@
 
 The broker is the judge of ownership: it takes a commit only from the present member of the group. So the version travels in the
 metadata of the committed offsets. Whoever is assigned a partition reads the version committed last, leaps above everything its
-predecessor can have used since, and commits that before its first write; from then on each batch takes the next number. A worker
-that lost its partition cannot commit, so it can never come above its successor, whatever offsets either of them writes.
+predecessor can have used since, and commits that before its first write. From then on each batch takes the next number, one number
+for all partitions in it; a partition whose last commit lies a leap behind is committed anew before it is used. A worker that lost its
+partitions cannot commit, so it can never come above its successor, whatever offsets either of them writes.
 
 Neither the group's generation nor the offset would do: generations begin anew when a group expires (seven days without members) and
 offsets are read again by every successor. A partition without a committed version begins at the present second, above all versions of
-a group that is gone, since no partition takes a million numbers a second. Only this first number depends on a clock.
+a group that is gone, since no worker takes a million numbers a second. Only this first number depends on a clock.
 """
 
 from __future__ import annotations
 
-# More than a predecessor can have used without a commit: it commits after every batch, and what is fetched ahead is bounded.
+# How far an owner may use versions beyond the one it committed last for a partition, and what its successor leaps over.
 LEAP = 1 << 16
 # Versions a second of the clock: 2**53 is reached in the year 2242.
 _PER_SECOND = 1 << 20

@@ -1,6 +1,6 @@
 """The guard: reads the canonical topic, decides, and makes durable.
 
-Each space lies in the partition of its key, so one worker writes it and a batch of one partition lacks nothing. A producer with
+Each space lies in the partition of its key, so one worker writes it and the batch of a worker lacks nothing. A producer with
 another partitioner (librdkafka's default) or without a key breaks that; such a record is not decided here but sent on to where its
 space lives, and acknowledged.
 """
@@ -8,7 +8,7 @@ space lives, and acknowledged.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aiokafka.partitioner import murmur2
 
@@ -40,19 +40,20 @@ class Guard:
         self._dead_letters = dead_letters
         self._metrics = metrics
 
-    def read(self, records: Sequence[Record], *, partitions: Sequence[int]) -> Batch:
+    def read(self, records: Iterable[Record], *, partitions: Mapping[str, Sequence[int]]) -> Batch:
         """Decode records; those of a space that lives in another partition are forwarded there."""
-        batch = Batch.of(records)
+        batch = Batch()
         for record in records:
             try:
                 decoded = self._decode(record)
             except RecordError as error:
                 batch.refuse(record, error)
-                batch.verdicts.append(True)
+                batch.note(is_refused=True)
                 continue
-            batch.verdicts.append(False)
+            batch.note(is_refused=False)
             space = decoded.event.space
-            if partitions and choose_partition(space, tuple(partitions)) != record.partition:
+            numbers = tuple(partitions.get(record.topic, ()))
+            if numbers and choose_partition(space, numbers) != record.partition:
                 batch.forwards.append(build_forward(record, space=space, topic=record.topic, headers=list(record.headers)))
             else:
                 _take(batch, decoded)

@@ -7,7 +7,7 @@ topic and timestamp that the headers carry. The size of a given vector is judged
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from guardian.contracts.admission import DecodePolicy
@@ -45,9 +45,9 @@ class Ingress:
         self._dead_letters = dead_letters
         self._metrics = metrics
 
-    def read(self, records: Sequence[Record], *, partitions: Sequence[int]) -> Batch:  # noqa: ARG002 # any partition will do
+    def read(self, records: Iterable[Record], *, partitions: Mapping[str, Sequence[int]]) -> Batch:  # noqa: ARG002 # any partition will do
         """Validate records and build what is forwarded."""
-        batch = Batch.of(records)
+        batch = Batch()
         for record in records:
             try:
                 decoded = decode(
@@ -59,9 +59,9 @@ class Ingress:
                 )
             except RecordError as error:
                 batch.refuse(record, error)
-                batch.verdicts.append(True)
+                batch.note(is_refused=True)
                 continue
-            batch.verdicts.append(False)
+            batch.note(is_refused=False)
             headers = drop_origin_headers(record.headers)
             batch.forwards.append(build_forward(record, space=decoded.event.space, topic=self._events_topic, headers=headers))
         return batch

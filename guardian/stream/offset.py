@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -12,7 +12,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, ConsumerStoppedError, IllegalStateError, KafkaError
 
 from guardian.errors import DependencyError
-from guardian.stream.fence import format_version, take_over
+from guardian.stream.fence import LEAP, format_version, take_over
 from guardian.stream.kafka import KafkaOptions, broker_errors, build_admin
 
 log = structlog.stdlib.get_logger(__name__)
@@ -32,54 +32,72 @@ class Offsets:
         self.done: dict[TopicPartition, int] = {}
         self._options = options
         self._group = group
-        self._versions: dict[TopicPartition, int] = {}
+        self._version = 0
+        self._committed: dict[TopicPartition, int] = {}  # versions, by partition
 
     def forget(self) -> None:
         """Forget everything: partitions were given up or are to be taken over."""
         self.done.clear()
-        self._versions.clear()
+        self._committed.clear()
 
-    async def choose_version(self, consumer: Any, partition: TopicPartition, offset: int) -> int | None:
-        """Give the next version of the fence, or None when the partition is no longer ours.
+    async def choose_version(self, consumer: Any, starts: Mapping[TopicPartition, int]) -> int | None:
+        """Give the version of a batch's fence, or None when its partitions are no longer ours.
 
         The first one of an ownership is committed before it is used: the broker takes it from the present owner alone.
 
         Args:
-            consumer: Owns the partition.
-            partition: Of the batch.
-            offset: Where the batch begins.
+            consumer: Owns the partitions.
+            starts: Where the batch begins, by partition.
 
         Raises:
             DependencyError: The broker is away.
         """
-        version = self._versions.get(partition)
-        if version is None:
-            version = take_over(await self._fetch_metadata(partition), time.time())
-            try:
-                async with broker_errors(self._options):
-                    await consumer.commit({partition: (offset, format_version(version))})
-            except DependencyError as exc:
-                if isinstance(exc.__cause__, _NOT_OURS):
-                    return None
-                raise
-        self._versions[partition] = version + 1
-        return version + 1
+        claims = {
+            partition: offset
+            for partition, offset in starts.items()
+            if self._version + 1 - self._committed.get(partition, self._version + 1 - LEAP) >= LEAP
+        }
+        if claims and not await self._claim(consumer, claims):
+            return None
+        self._version += 1
+        return self._version
 
-    async def commit(self, consumer: Any, partition: TopicPartition, offset: int) -> bool:
-        """Commit that everything before an offset is durable; False when the group has moved on.
+    async def commit(self, consumer: Any, ends: Mapping[TopicPartition, int]) -> bool:
+        """Commit that everything before some offsets is durable; False when the group has moved on.
 
         A broker that does not answer is only told of: the next commit makes good for it, or a redelivery changes nothing.
         """
-        self.done[partition] = offset
+        self.done.update(ends)
         try:
             async with asyncio.timeout(self._options.request_timeout_s):
-                await consumer.commit({partition: (offset, format_version(self._versions[partition]))})
+                await self._send(consumer, ends, self._version)
         except _NOT_OURS as exc:
-            log.warning("commit.refused", topic=partition.topic, partition=partition.partition, offset=offset, error=repr(exc))
+            log.warning("commit.refused", offsets=describe_offsets(ends), error=repr(exc))
             return False
         except (KafkaError, TimeoutError) as exc:
-            log.warning("commit.failed", topic=partition.topic, partition=partition.partition, offset=offset, error=repr(exc))
+            log.warning("commit.failed", offsets=describe_offsets(ends), error=repr(exc))
         return True
+
+    async def _claim(self, consumer: Any, claims: Mapping[TopicPartition, int]) -> bool:
+        """Commit a version above all that was used of some partitions; False when they are no longer ours."""
+        unknown = [partition for partition in claims if partition not in self._committed]
+        now_s = time.time()
+        found = [take_over(metadata, now_s) for metadata in await self._fetch_metadata(unknown)]
+        version = max([self._version, *found])
+        try:
+            async with broker_errors(self._options):
+                await self._send(consumer, claims, version)
+        except DependencyError as exc:
+            if isinstance(exc.__cause__, _NOT_OURS):
+                return False
+            raise
+        self._version = version
+        return True
+
+    async def _send(self, consumer: Any, offsets: Mapping[TopicPartition, int], version: int) -> None:
+        metadata = format_version(version)
+        await consumer.commit({partition: (offset, metadata) for partition, offset in offsets.items()})
+        self._committed.update(dict.fromkeys(offsets, version))
 
     def measure_known_lag(self, consumer: Any) -> int:
         """Give the records behind the high watermarks of the latest fetches."""
@@ -99,13 +117,20 @@ class Offsets:
         ends = {partition: max(ends.get(partition, 0), consumer.highwater(partition) or 0) for partition in starts}
         return sum(max(0, ends[partition] - start) for partition, start in starts.items())
 
-    async def _fetch_metadata(self, partition: TopicPartition) -> str:
-        """Give the metadata of the offset committed last; the consumer itself gives offsets alone."""
+    async def _fetch_metadata(self, partitions: Sequence[TopicPartition]) -> list[str]:
+        """Give the metadata of the offsets committed last; the consumer itself gives offsets alone."""
+        if not partitions:
+            return []
         admin = build_admin(self._options)
         try:
             async with broker_errors(self._options):
                 await admin.start()
-                found = await admin.list_consumer_group_offsets(self._group, partitions=[partition])
+                found = await admin.list_consumer_group_offsets(self._group, partitions=list(partitions))
         finally:
             await admin.close()
-        return found[partition].metadata or "" if partition in found else ""
+        return [(found[partition].metadata or "") if partition in found else "" for partition in partitions]
+
+
+def describe_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Give offsets by topic/partition, for a log line."""
+    return {f"{partition.topic}/{partition.partition}": offset for partition, offset in sorted(offsets.items())}

@@ -1,10 +1,10 @@
-"""A data plane: one consumer in one group, batches by partition, an offset committed only when its batch is durable.
+"""A data plane: one consumer in one group; offsets are committed only when their batch is durable.
 
 ```
-getmany ─▶ by partition, at most batch_events ─▶ read (once) ─▶ budget ─▶ carry_out (same batch until it succeeds) ─▶ commit
+getmany ─▶ at most batch_events ─▶ read (once) ─▶ budget ─▶ carry_out (same batch until it succeeds) ─▶ commit
 ```
 
-- The lock `_busy` is held around a batch and its commit. The revocation callback takes it, so a partition leaves this worker between
+- The lock `_busy` is held around a batch and its commit. The revocation callback takes it, so partitions leave this worker between
   batches; a batch that waits for something that is away is given up at once, without a commit.
 - Every rebalance begins a new round. Records fetched in an earlier round are dropped: positions begin again at the committed offsets.
 - What escapes is a bug: it ends the process without a commit. This is the one place that catches everything.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import aiokafka
@@ -31,7 +31,8 @@ from guardian.stream.budget import DeadLetterBudget
 from guardian.stream.ending import Ending
 from guardian.stream.health import Health, PlaneHealth, Standing
 from guardian.stream.kafka import KafkaOptions, broker_errors, build_consumer
-from guardian.stream.offset import Offsets
+from guardian.stream.lenient import read_leniently
+from guardian.stream.offset import Offsets, describe_offsets
 from guardian.stream.origin import Record
 from guardian.telemetry.metrics import Metrics
 
@@ -142,10 +143,11 @@ class Plane(mode.Service):
                 taken = await self._poll()
             except ConsumerStoppedError:  # by `on_stop`
                 continue
-            except (KafkaError, DependencyError) as exc:
-                self._note_failure(exc, "broker")
+            except (KafkaError, DependencyError, UnicodeDecodeError) as exc:
                 await self._close()  # some errors stay until the client is built anew
-                await self._ending.wait(next(pauses))
+                if not read_leniently(exc):
+                    self._note_failure(exc, "broker")
+                    await self._ending.wait(next(pauses))
                 continue
             pauses = self._iter_pauses()
             await self._work_through(taken, self._round)
@@ -191,34 +193,38 @@ class Plane(mode.Service):
         return taken
 
     async def _work_through(self, taken: dict[TopicPartition, list[Any]], fetched_in: int) -> None:
-        size = self._limits.batch_events
-        for partition, read in taken.items():
-            for start in range(0, len(read), size):
-                records = [Record.of(record) for record in read[start : start + size]]
-                async with self._busy:
-                    is_ours = self._round == fetched_in and not self._is_ending
-                    if not is_ours or not await self._finish(partition, records):
-                        break
+        for records in iter_chunks(taken, self._limits.batch_events):
+            async with self._busy:
+                is_ours = self._round == fetched_in and not self._is_ending
+                if not is_ours or not await self._finish(records):
+                    return
 
-    async def _finish(self, partition: TopicPartition, records: Sequence[Record]) -> bool:
-        """Take one batch to its commit; tells whether the next one of the partition may follow."""
+    async def _finish(self, records: Mapping[TopicPartition, Sequence[Any]]) -> bool:
+        """Take one batch to its commit; tells whether the next one may follow."""
         consumer, begun_in, started = self._consumer, self._round, time.perf_counter()
-        self._offsets.done.setdefault(partition, records[0].offset)
-        batch = self._work.read(records, partitions=sorted(consumer.partitions_for_topic(partition.topic) or ()))
-        self._budget.note(batch.verdicts, topic=batch.topic)
-        if not await self._carry_out(consumer, partition, batch):
+        starts = {partition: read[0].offset for partition, read in records.items()}
+        ends = {partition: read[-1].offset + 1 for partition, read in records.items()}
+        for partition, offset in starts.items():
+            self._offsets.done.setdefault(partition, offset)
+        topics = {partition.topic for partition in records}
+        batch = self._work.read(
+            (Record.of(one) for read in records.values() for one in read),
+            partitions={topic: sorted(consumer.partitions_for_topic(topic) or ()) for topic in topics},
+        )
+        self._budget.note(batch.verdicts, topic=", ".join(sorted(topics)))
+        if not await self._carry_out(consumer, starts, batch):
             return False
-        # A batch that was not waited for any longer is durable, but the partition is no longer ours to speak for.
-        is_ours = self._round == begun_in and await self._offsets.commit(consumer, partition, batch.last_offset + 1)
-        self._note_batch(batch, spent_s=time.perf_counter() - started)
+        # A batch that was not waited for any longer is durable, but the partitions are no longer ours to speak for.
+        is_ours = self._round == begun_in and await self._offsets.commit(consumer, ends)
+        self._note_batch(batch, starts, ends, spent_s=time.perf_counter() - started)
         self._note_lag(consumer)
         return is_ours
 
-    async def _carry_out(self, consumer: Any, partition: TopicPartition, batch: Batch) -> bool:
+    async def _carry_out(self, consumer: Any, starts: Mapping[TopicPartition, int], batch: Batch) -> bool:
         """Carry a batch out, trying the same one until it succeeds; False when it is given up, without a commit."""
         for pause_s in self._iter_pauses():
             try:
-                version = await self._offsets.choose_version(consumer, partition, batch.first_offset)
+                version = await self._offsets.choose_version(consumer, starts)
                 if version is None:
                     return False
                 await self._work.carry_out(batch, version=version)
@@ -253,7 +259,9 @@ class Plane(mode.Service):
         """Give partitions up: let the batch in hand finish and commit, at most until nobody waits any longer."""
         self._hurry.set()
         try:
-            async with asyncio.timeout(min(self._ending.measure_left_s(), self._options.rebalance_timeout_s)), self._busy:
+            # In a stop some time is kept for leaving the group: a successor then need not wait for the session to run out.
+            longest_s = min(self._ending.measure_left_s(0.8), self._options.rebalance_timeout_s)
+            async with asyncio.timeout(longest_s), self._busy:
                 self._begin_round(())
         except TimeoutError:
             log.warning("batch.not_waited_for", topic_role=self.condition.role.value)
@@ -294,10 +302,37 @@ class Plane(mode.Service):
         self.condition.lag = self._offsets.measure_known_lag(consumer)
         self._metrics.lag.labels(self.condition.role).set(self.condition.lag)
 
-    def _note_batch(self, batch: Batch, *, spent_s: float) -> None:
+    def _note_batch(
+        self, batch: Batch, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], *, spent_s: float
+    ) -> None:
         self.condition.progress_at = self.condition.batch_at = time.monotonic()
         self._metrics.batch.labels(self.condition.role).observe(spent_s)
-        log.info("batch.finished", topic_role=self.condition.role.value, total_ms=round(spent_s * 1000, 1), **batch.describe())
+        log.info(
+            "batch.finished",
+            topic_role=self.condition.role.value,
+            first_offsets=describe_offsets(starts),
+            next_offsets=describe_offsets(ends),
+            total_ms=round(spent_s * 1000, 1),
+            **batch.describe(),
+        )
+
+
+def iter_chunks(taken: Mapping[TopicPartition, Sequence[Any]], size: int) -> Iterator[dict[TopicPartition, Sequence[Any]]]:
+    """Split what was fetched into batches of at most `size` records; the order within a partition stays."""
+    chunk: dict[TopicPartition, Sequence[Any]] = {}
+    room = size
+    for partition, read in taken.items():
+        start = 0
+        while start < len(read):
+            part = read[start : start + room]
+            chunk[partition] = part
+            start += len(part)
+            room -= len(part)
+            if not room:
+                yield chunk
+                chunk, room = {}, size
+    if chunk:
+        yield chunk
 
 
 class _Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is untyped

@@ -111,6 +111,8 @@ class Worker:
             log.info("worker.started", roles=sorted(self._setup.roles), port=self.server.port)
             await self._start(app)
             await app.wait(self.ending.wait())  # raises what crashed the shell
+        except StoppedError:
+            log.info("worker.not_started")
         except Exception as exc:  # noqa: BLE001 # the outer edge: every fault becomes an exit code
             self.ending.fail(exc)
         finally:

@@ -9,6 +9,11 @@ from typing import Any
 
 import orjson
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.consumer import fetcher
+from aiokafka.producer import message_accumulator
+from aiokafka.producer import producer as producer_module
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from guardian.core.point import PointKind
 from guardian.store.memory import Shelf
@@ -191,6 +196,40 @@ async def test_a_record_beyond_all_limits_holds_nothing_up(embedded_broker: Any,
         selects=lambda _: True,
     )
     assert (report.driven, report.cut) == ([], [stored.key])
+
+
+class NoName(str):
+    """A header name that is sent as bytes that are no UTF-8."""
+
+    __slots__ = ()
+
+    def encode(self, *_: str) -> bytes:
+        """Give the bytes."""
+        return b"\xff\xfe"
+
+
+@pytest.mark.kafka
+async def test_a_header_name_of_any_bytes_stops_no_partition(kafka_rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers take names that are no UTF-8; the record is read with the name escaped, and so is all behind it."""
+    rig = kafka_rig
+    await rig.create_topics()
+    monkeypatch.setattr(fetcher, "MemoryRecords", fetcher.MemoryRecords)  # put back afterwards
+    for module in (message_accumulator, producer_module):  # the compiled one takes plain strings alone
+        monkeypatch.setattr(module, "DefaultRecordBatchBuilder", _DefaultRecordBatchBuilderPy)
+    store = open_shelf()
+    async with running(build_worker(rig.build_settings(), store)) as task:
+        producer = AIOKafkaProducer(bootstrap_servers=rig.bootstrap)
+        await producer.start()
+        for number, headers in enumerate(([], [(NoName("n"), b"v")], [])):
+            value = orjson.dumps(write(f"m{number}", text=f"Trailer {number}"))
+            await producer.send_and_wait(rig.events_topic, value, key=b"s", headers=headers)
+        refused = [(NoName("n"), b"v"), ("plain", None)]
+        await producer.send_and_wait(rig.events_topic, b"{", key=b"s", headers=refused)
+        await producer.stop()
+        await wait_until(lambda: has_records(store, 3), what="all three records")
+        assert not task.done()
+    (stored,) = await rig.list_letters(rig.build_settings())
+    assert stored.letter.record_headers == [("\\xff\\xfe", b"v"), ("plain", None)]
 
 
 @pytest.mark.kafka

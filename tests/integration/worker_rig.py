@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from guardian.contracts.codec import decode
 from guardian.core.export import EXPORTED, build_row, dump_row, sort_rows
@@ -113,11 +114,13 @@ class Rig:
             await producer.stop()
 
     async def fetch_committed(self, settings: Settings, role: str = "guard") -> dict[TopicPartition, tuple[int, str]]:
-        """Give the committed offsets and their metadata."""
+        """Give the committed offsets and their metadata; none while the broker has no coordinator for the group yet."""
         admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
         await admin.start()
         try:
             found = await admin.list_consumer_group_offsets(f"{settings.kafka.group}.{role}")
+        except GroupCoordinatorNotAvailableError:
+            return {}
         finally:
             await admin.close()
         return {partition: (offset.offset, offset.metadata) for partition, offset in found.items()}

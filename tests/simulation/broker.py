@@ -88,17 +88,18 @@ class Broker:
         self.generation += 1
         self.owners = dict(owners)
 
-    def commit(self, member: str, generation: int, partition: int, committed: Committed) -> None:
-        """Commit for a member.
+    def commit(self, member: str, generation: int, offsets: Mapping[int, int], metadata: str) -> None:
+        """Commit offsets by partition for a member: all, or none.
 
         Raises:
-            Refused: The member is of an earlier generation, or the partition is not its own.
+            Refused: The member is of an earlier generation, or a partition is not its own.
         """
-        if generation != self.generation or self.owners[partition] != member:
-            raise Refused(f"{member} of generation {generation} does not own partition {partition}")
-        before = self.committed[partition].offset
-        self.committed[partition] = committed
-        self.on_commit(partition, before, committed.offset)
+        if generation != self.generation or any(self.owners[partition] != member for partition in offsets):
+            raise Refused(f"{member} of generation {generation} does not own {sorted(offsets)}")
+        for partition, offset in offsets.items():
+            before = self.committed[partition].offset
+            self.committed[partition] = Committed(offset, metadata)
+            self.on_commit(partition, before, offset)
 
     def rewind(self, partition: int, offset: int) -> None:
         """Set a committed offset back, as an operator does; the metadata stays."""
@@ -144,16 +145,16 @@ class Connection:
         self._fail(Fault.METADATA_FAILS)
         return self._broker.committed[partition]
 
-    async def commit(self, partition: int, offset: int, metadata: str) -> None:
-        """Commit.
+    async def commit(self, offsets: Mapping[int, int], metadata: str) -> None:
+        """Commit offsets by partition.
 
         Raises:
-            Refused: The partition has another owner.
+            Refused: The group has moved on.
             DependencyError: The broker is away; it may have taken the commit all the same.
         """
         await self._wait("commit")
         self._fail(Fault.COMMIT_FAILS)
-        self._broker.commit(self.member, self.generation, partition, Committed(offset, metadata))
+        self._broker.commit(self.member, self.generation, offsets, metadata)
         self._fail(Fault.COMMIT_ANSWER_LOST)
 
     async def send(self, messages: Sequence[Outgoing]) -> list[int]:

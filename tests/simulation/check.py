@@ -24,7 +24,6 @@ from guardian.core.point import Patch, Phase, PointKind
 from guardian.embed.bm25 import bm25_query
 from guardian.errors import RecordError
 from guardian.ports import OutcomeMessage, SearchQuery
-from guardian.stream.batch import Batch
 from guardian.stream.guard import choose_partition
 from guardian.stream.origin import Record, read_received_at
 from tests.simulation.broker import DEAD_LETTERS, Broker
@@ -36,7 +35,7 @@ Place = tuple[int, int]
 _FELLED = "superseded"
 
 
-class Violation(AssertionError):
+class Violation(AssertionError):  # noqa: N818 # what is told of is a promise
     """A promise that does not hold in this seed."""
 
 
@@ -80,7 +79,7 @@ class Checks:
     def watch(self, worker: Worker) -> None:
         """Watch a worker from its start."""
         work = Work()
-        worker.on_begin = lambda batch: self._begin(work, batch)
+        worker.on_begin = lambda records: self._begin(work, records)
         worker.store.on_fetch = lambda: self._note_fetch(work)
         worker.store.on_write = lambda phases, write: self._note_write(work, phases, write)
         worker.store.on_applied = lambda: self._note_applied(work)
@@ -100,8 +99,8 @@ class Checks:
         if choose_partition(event.space, self._broker.partitions) != record.partition:
             self.misplaced.add(place)
 
-    def _begin(self, work: Work, batch: Batch) -> None:
-        places = [(batch.partition, offset) for offset in range(batch.first_offset, batch.last_offset + 1)]
+    def _begin(self, work: Work, records: Sequence[Record]) -> None:
+        places = [(record.partition, record.offset) for record in records]
         work.places = frozenset(place for place in places if place in self.events and place not in self.misplaced)
         work.events = _by_space(self.events[place] for place in sorted(work.places))
         work.basis, work.expected = None, {}
@@ -235,7 +234,9 @@ class Checks:
             raise Violation(f"P3: a default read of {space} gives {sorted(suspects)} after the notice of its correction")
 
     async def _read_default(self, space: str) -> set[tuple[str, str, str]]:
-        texts = {payload["text"] for payload in self._server.payloads.values() if payload.get("space") == space and "text" in payload}
+        texts = {
+            payload["text"] for payload in self._server.payloads.values() if payload.get("space") == space and "text" in payload
+        }
         query = SearchQuery(space=space, sparse=bm25_query(" ".join(sorted(texts))), limit=1_000)
         hits = await self._server.memory.search(query)
         return {key_of(dict(hit.point.payload)) for hit in hits}
@@ -291,7 +292,8 @@ def _check_notice(content: Mapping[str, Any], rows: Mapping[tuple[str, str, str]
     felled = {
         key[1:]
         for key, row in rows.items()
-        if row["status"] == _FELLED and any(reason["reason"] == "corrected" and reason["id"] == correction for reason in row["reasons"])
+        if row["status"] == _FELLED
+        and any(reason["reason"] == "corrected" and reason["id"] == correction for reason in row["reasons"])
     }
     told = {(each["memory_id"], each["revision"]) for each in content["felled"]}
     behind = [event for event in events if (event.ref.source, event.ref.id) == (named["source"], named["id"])]

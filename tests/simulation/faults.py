@@ -31,11 +31,15 @@ class Fault(StrEnum):
 
 
 # Chances of one question, of which each seed draws one for each fault: some worlds know a fault not at all, some hardly anything else.
-# Those of the first line are asked at a call, those of the second at every turn of the whole world.
+# Those of the first line are asked at a call, the others at every turn of the whole world; a takeover wants somebody in the midst of it.
 _AT_CALL = (0.0, 0.0, 0.01, 0.05, 0.2)
 _AT_TURN = (0.0, 0.0, 0.003, 0.01, 0.03)
-_RATES = {
-    fault: _AT_TURN if fault in (Fault.CRASH, Fault.REBALANCE, Fault.TAKEOVER, Fault.REWIND) else _AT_CALL for fault in Fault
+_IN_THE_MIDST = (0.0, 0.01, 0.03, 0.1)
+_RATES = dict.fromkeys(Fault, _AT_CALL) | {
+    Fault.CRASH: _AT_TURN,
+    Fault.REBALANCE: _AT_TURN,
+    Fault.REWIND: _AT_TURN,
+    Fault.TAKEOVER: _IN_THE_MIDST,
 }
 
 
@@ -65,6 +69,11 @@ class Faults:
             return False
         self.struck.append((number, fault))
         return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can strike any more."""
+        return not self.is_on or (self._until is not None and self._asked >= self._until)
 
     def pick(self, count: int) -> int:
         """Give one of 0 .. count - 1, by the number of the fault that struck last: no question moves."""

@@ -68,12 +68,14 @@ class _SeededProvider(PrimitiveProvider):
 
 def draw_events(random: Random, *, count: int, spaces: Sequence[str]) -> list[Event]:
     """Draw about `count` events of some spaces: single ones and motifs, as the property tests do."""
-    forge = Forge(lambda _: None, spaces)
+    draw: Any = None
+    forge = Forge(draw, spaces)
     while len(forge.made) < count:
         # One piece of data takes a bounded number of choices, hence one for each motif.
         drawn = ConjectureData(random=random, provider=_SeededProvider, provider_kw={"random": random})
         with BuildContext(drawn, wrapped_test=draw_events):
-            forge.draw = drawn.draw
+            draw = drawn.draw
+            forge.draw = draw
             random.choice(MOTIFS)(forge)
     return forge.made[:count]
 

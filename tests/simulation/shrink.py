@@ -17,18 +17,19 @@ def shrink(report: Report, parts: Parts | None = None, *, runs: int = 600) -> Re
         parts: As it was played with.
         runs: Plays at most.
     """
-    best, left = report, runs
-    progressing = True
-    while progressing:
-        progressing = False
-        for script in _iter_smaller(best):
+    assert report.violation is not None, "only what fails can shrink"
+    best, left, size = report, runs, max(report.items, len(report.struck))
+    while size:
+        for script in _iter_smaller(best, size):
             if left == 0:
                 return best
             left -= 1
             tried = simulate(script, parts)
             if tried.violation is not None and _name(tried) == _name(best) and _weigh(tried) < _weigh(best):
-                best, progressing = tried, True
+                best = tried
                 break
+        else:
+            size //= 2
     return best
 
 
@@ -40,26 +41,23 @@ def _weigh(report: Report) -> tuple[int, int, int]:
     return report.items, len(report.struck), report.steps
 
 
-def _iter_smaller(report: Report) -> Iterator[Script]:
-    """Give scripts that leave out halves, quarters and at last single records and faults."""
+def _iter_smaller(report: Report, size: int) -> Iterator[Script]:
+    """Give scripts that end the storm earlier, or leave out runs of records or faults of one size."""
     script = report.script
     numbers = [number for number, _ in report.struck]
-    items = [item.number for item in list_items(script)]
-    size = max(len(items), len(numbers), 1)
-    while size:
-        for part in _iter_parts(items, size):
-            yield drop(script, items=frozenset(part))
-        for part in _iter_parts(numbers, size):
-            yield drop(script, faults=frozenset(part))
-        size //= 2
-    if script.faults_until is None and numbers:
+    if numbers and (script.faults_until is None or script.faults_until > numbers[-1] + 1):
         yield replace(script, faults_until=numbers[-1] + 1)
+    if len(numbers) > size:
+        yield replace(script, faults_until=numbers[-size])
+    for part in _iter_parts([item.number for item in list_items(script)], size):
+        yield drop(script, items=frozenset(part))
+    for part in _iter_parts(numbers, size):
+        yield drop(script, faults=frozenset(part))
 
 
 def _iter_parts(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    if size <= len(numbers):
-        for start in range(0, len(numbers), size):
-            yield numbers[start : start + size]
+    for start in range(0, len(numbers), size):
+        yield numbers[start : start + size]
 
 
 def describe(report: Report, *, lines: int = 60) -> str:

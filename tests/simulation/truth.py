@@ -87,15 +87,22 @@ def read_rows(payloads: Mapping[str, Mapping[str, Any]], space: str) -> dict[Row
     return {key_of(row): normalise(row) for row in sort_rows(map(build_row, points))}
 
 
-def describe_difference(expected: Mapping[RowKey, Row], found: Mapping[RowKey, Row]) -> str | None:
-    """Tell the first differences between what ought to be and what is; None when there are none."""
+def describe_difference(expected: Mapping[RowKey, Row], found: Mapping[RowKey, Row], *, is_whole: bool = False) -> str | None:
+    """Tell the first differences between what ought to be and what is; None when there are none.
+
+    Args:
+        expected: What ought to be.
+        found: What is; may show more fields.
+        is_whole: It may not.
+    """
     told = []
     for key in sorted(expected.keys() | found.keys()):
         should, does = expected.get(key), found.get(key)
         if should is None or does is None:
             told.append(f"{key}: {'is not in the store' if does is None else f'should not exist, is {does}'}")
             continue
-        names = [name for name in should if should[name] != does.get(name)]
+        compared = should.keys() | does.keys() if is_whole else should.keys()
+        names = sorted(name for name in compared if should.get(name) != does.get(name))
         if names:
-            told.append(f"{key}: " + ", ".join(f"{name} is {does.get(name)!r}, not {should[name]!r}" for name in names))
+            told.append(f"{key}: " + ", ".join(f"{name} is {does.get(name)!r}, not {should.get(name)!r}" for name in names))
     return "; ".join(told[:3]) or None

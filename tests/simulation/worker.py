@@ -1,7 +1,7 @@
 """A worker: the real guard, dead letters, publisher and pipeline, consumed for in the order of steps of the data plane.
 
 ```
-join ─▶ poll ─▶ batches of a partition ─▶ read ─▶ (version, carry out) until it succeeds ─▶ commit
+join ─▶ poll ─▶ batches of all partitions ─▶ read ─▶ (version, carry out) until it succeeds ─▶ commit
 ```
 
 The plane itself leans on Faust and on a socket, so its steps are played here, and its fence and everything under it are the package's
@@ -10,7 +10,7 @@ own. Each call hands the turn back first: a worker can be killed, overtaken or f
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -22,12 +22,13 @@ from guardian.pipeline import Pipeline
 from guardian.ports import OutcomeMessage
 from guardian.stream.batch import Batch
 from guardian.stream.dead_letter import DeadLetterSender
-from guardian.stream.fence import format_version, take_over
+from guardian.stream.fence import LEAP, format_version, take_over
 from guardian.stream.guard import Guard
 from guardian.stream.origin import Record
+from guardian.stream.plane import iter_chunks
 from guardian.stream.publisher import KafkaPublisher
 from guardian.telemetry.metrics import Metrics
-from tests.simulation.broker import DEAD_LETTERS, DELAY_MS, Connection, Refused
+from tests.simulation.broker import DEAD_LETTERS, DELAY_MS, TOPIC, Committed, Connection, Refused
 from tests.simulation.schedule import Pause, Schedule
 from tests.simulation.storage import StoreClient
 
@@ -77,9 +78,9 @@ class Worker:
     """One process.
 
     Attributes:
-        batch: In hand, or None between batches.
+        is_busy: A batch is in hand.
         done: Next offset to work on, by partition of this round; a commit that failed may lag behind it.
-        on_begin: Called with a batch before it is carried out.
+        on_begin: Called with the records of a batch before it is carried out.
     """
 
     pipeline_class: type[Pipeline] = Pipeline
@@ -89,13 +90,14 @@ class Worker:
         self.store = store
         self.connection = connection
         self.publisher = Publisher(connection)
-        self.batch: Batch | None = None
+        self.is_busy = False
         self.done: dict[int, int] = {}
-        self.on_begin: Callable[[Batch], None] = lambda _: None
+        self.on_begin: Callable[[Sequence[Record]], None] = lambda _: None
         self._around = around
         self._round = 0
         self._is_hurried = False
-        self._versions: dict[int, int] = {}
+        self._version = 0
+        self._committed: dict[int, int] = {}  # versions, by partition
         self._positions: dict[int, int] = {}
         self._guard = self._build_guard()
 
@@ -119,7 +121,7 @@ class Worker:
     def leave_round(self) -> None:
         """Hear that the group has moved on: what is in hand is not waited for, and the next poll joins again."""
         self._round += 1
-        self._versions.clear()
+        self._committed.clear()
         self._is_hurried = True
 
     async def run(self) -> None:
@@ -139,48 +141,51 @@ class Worker:
         self._is_hurried = False
         self._positions, self.done = {}, {}
         for partition in owned:
-            committed = await self._insist(lambda partition=partition: self.connection.fetch_committed(partition))
+            committed = await self._fetch_committed(partition)
             self._positions[partition] = self.done[partition] = committed.offset
 
-    async def _insist(self, call: Callable[[], Awaitable[Any]]) -> Any:
+    async def _fetch_committed(self, partition: int) -> Committed:
         while True:
             try:
-                return await call()
+                return await self.connection.fetch_committed(partition)
             except DependencyError:
                 await self._rest()
 
     async def _work_through(self) -> None:
-        size, fetched_in, is_idle = self._around.batch_events, self._round, True
-        for partition in list(self._positions):
-            records = await self.connection.read(partition, self._positions[partition], 3 * size)
-            self._positions[partition] += len(records)
-            for start in range(0, len(records), size):
-                is_idle = False
-                if self._round != fetched_in or not await self._finish(partition, records[start : start + size]):
-                    break
-            if self._round != fetched_in:
-                return
-        if is_idle:
+        size, fetched_in = self._around.batch_events, self._round
+        taken: dict[int, list[Record]] = {}
+        for partition, position in self._positions.items():
+            if read := await self.connection.read(partition, position, 2 * size):
+                taken[partition] = read
+        if self._round != fetched_in:
+            return
+        self._positions.update({partition: read[-1].offset + 1 for partition, read in taken.items()})
+        if not taken:
             await Pause("idle", _IDLE_MS)
+        for chunk in iter_chunks(taken, size):  # partitions are plain numbers here
+            if self._round != fetched_in or not await self._finish(chunk):
+                return
 
-    async def _finish(self, partition: int, records: Sequence[Record]) -> bool:
+    async def _finish(self, chunk: Mapping[int, Sequence[Record]]) -> bool:
         begun_in = self._round
-        self.batch = batch = self._guard.read(records, partitions=self._around.partitions)
-        self.on_begin(batch)
+        records = [record for read in chunk.values() for record in read]
+        batch = self._guard.read(records, partitions={TOPIC: self._around.partitions})
+        self.is_busy = True
+        self.on_begin(records)
         try:
-            return await self._take_to_commit(partition, batch, begun_in)
+            return await self._take_to_commit(chunk, batch, begun_in)
         finally:
-            self.batch = None
+            self.is_busy = False
 
-    async def _take_to_commit(self, partition: int, batch: Batch, begun_in: int) -> bool:
-        if not await self._carry_out(partition, batch):
+    async def _take_to_commit(self, chunk: Mapping[int, Sequence[Record]], batch: Batch, begun_in: int) -> bool:
+        if not await self._carry_out(chunk, batch):
             return False
-        return self._round == begun_in and await self._commit(partition, batch.last_offset + 1)
+        return self._round == begun_in and await self._commit(chunk)
 
-    async def _carry_out(self, partition: int, batch: Batch) -> bool:
+    async def _carry_out(self, chunk: Mapping[int, Sequence[Record]], batch: Batch) -> bool:
         while True:
             try:
-                version = await self._choose_version(partition, batch.first_offset)
+                version = await self._choose_version({partition: read[0].offset for partition, read in chunk.items()})
                 if version is None:
                     return False
                 await self._guard.carry_out(batch, version=version)
@@ -191,27 +196,42 @@ class Worker:
             else:
                 return True
 
-    async def _choose_version(self, partition: int, offset: int) -> int | None:
-        version = self._versions.get(partition)
-        if version is None:
-            found = await self.connection.fetch_committed(partition)
-            version = take_over(found.metadata, self._around.schedule.now_ms / 1000)
-            try:
-                await self.connection.commit(partition, offset, format_version(version))
-            except Refused:
-                return None
-        self._versions[partition] = version + 1
-        return version + 1
+    async def _choose_version(self, starts: Mapping[int, int]) -> int | None:
+        claims = {partition: offset for partition, offset in starts.items() if self._lies_a_leap_behind(partition)}
+        if claims and not await self._claim(claims):
+            return None
+        self._version += 1
+        return self._version
 
-    async def _commit(self, partition: int, offset: int) -> bool:
-        self.done[partition] = offset
+    def _lies_a_leap_behind(self, partition: int) -> bool:
+        return partition not in self._committed or self._version + 1 - self._committed[partition] >= LEAP
+
+    async def _claim(self, claims: Mapping[int, int]) -> bool:
+        unknown = [partition for partition in claims if partition not in self._committed]
+        found = [await self.connection.fetch_committed(partition) for partition in unknown]
+        now_s = self._around.schedule.now_ms / 1000
+        version = max([self._version, *(take_over(committed.metadata, now_s) for committed in found)])
         try:
-            await self.connection.commit(partition, offset, format_version(self._versions[partition]))
+            await self._send_commit(claims, version)
+        except Refused:
+            return False
+        self._version = version
+        return True
+
+    async def _commit(self, chunk: Mapping[int, Sequence[Record]]) -> bool:
+        ends = {partition: read[-1].offset + 1 for partition, read in chunk.items()}
+        self.done.update(ends)
+        try:
+            await self._send_commit(ends, self._version)
         except Refused:
             return False
         except DependencyError:
             pass  # the next commit makes good for it, or a redelivery changes nothing
         return True
+
+    async def _send_commit(self, offsets: Mapping[int, int], version: int) -> None:
+        await self.connection.commit(offsets, format_version(version))
+        self._committed.update(dict.fromkeys(offsets, version))
 
     async def _rest(self) -> None:
         await Pause("rest", self._around.random.randint(DELAY_MS // 4, DELAY_MS))

@@ -9,25 +9,31 @@ from __future__ import annotations
 import hashlib
 import traceback
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
+from guardian.core.model import Event
 from guardian.errors import GuardianError
 from guardian.pipeline import BatchReport, Pipeline
+from guardian.ports import Fence
+from guardian.store.memory import MemoryStore
 from guardian.stream.guard import choose_partition
 from tests.simulation.broker import Broker, Connection
 from tests.simulation.check import Checks, Violation
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.population import Item, build_population
 from tests.simulation.schedule import Pause, Schedule, Task
-from tests.simulation.storage import Server, StoreClient
-from tests.simulation.truth import POLICIES, Truth
+from tests.simulation.storage import IDENTITY, Server, StoreClient
+from tests.simulation.truth import POLICIES, Truth, describe_difference
 from tests.simulation.worker import Surroundings, Worker
 
 # Turns of calm that one record may take at most, and what starting takes; a seed that needs more does not come to rest.
 CALM_STEPS_PER_RECORD = 100
 CALM_STEPS = 1_000
 _RESTART_MS = 1_500
+_LONGEST_HANG_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +105,7 @@ class World:
             partitions=self.broker.partitions,
             batch_events=self._random.choice((1, 2, 3, 5, 8)),
         )
+        self._pace_ms = self._random.choice((0, 50, 400))
         self._storm_steps = self._random.choice((200, 500, 1_000))
         self._workers: dict[str, tuple[Worker, Task]] = {}
         self._started = 0
@@ -114,7 +121,7 @@ class World:
         self._producer = self.schedule.start("producer", self._produce())
         for _ in range(self._random.choice((1, 2, 3))):
             self._start_worker()
-        while self.schedule.steps < self._storm_steps or not self._producer.is_done:
+        while not self._producer.is_done or self._is_stormy():
             self._strike()
             await self._turn()
         self.faults.is_on = False
@@ -127,7 +134,15 @@ class World:
             await self._turn()
         self.checks.check_end()
         await self._check_replay()
+        await self._check_points()
         return self.schedule.steps - begun
+
+    def _is_stormy(self) -> bool:
+        """Tell whether the storm goes on when all is sent: for as long as drawn, less if nobody has anything to do."""
+        steps = self.schedule.steps
+        if self.faults.is_over or steps >= self._storm_steps:
+            return False
+        return steps < self._storm_steps // 3 or not self._is_calm()
 
     async def _turn(self) -> None:
         while self._starting and self._starting[0] <= self.schedule.now_ms:
@@ -142,7 +157,7 @@ class World:
             return
         place = task.place
         self.schedule.give_turn(task)
-        if place != "idle":
+        if place not in ("idle", "poll"):
             self._note(f"{task.name} {place}")
         for number, fault in self.faults.struck[self._seen :]:
             self._note(f"  fault {number} {fault}")
@@ -154,11 +169,11 @@ class World:
 
     def _is_busy(self, worker: Worker) -> bool:
         """Tell whether the group waits for a member: it has a batch in hand and does not lag behind."""
-        return worker.batch is not None and worker.connection.is_current
+        return worker.is_busy and worker.connection.is_current
 
     def _is_calm(self) -> bool:
         all_here = not self._starting and not self._is_rebalance_due and bool(self._workers)
-        settled = all(worker.batch is None and worker.connection.is_current for worker, _ in self._workers.values())
+        settled = all(not worker.is_busy and worker.connection.is_current for worker, _ in self._workers.values())
         return all_here and settled and self._measure_lag() == 0
 
     def _measure_lag(self) -> int:
@@ -171,7 +186,8 @@ class World:
 
     async def _produce(self) -> None:
         for item in self.items:
-            await Pause("produce", self._random.choice((0, 0, 20, 200)))
+            if self._pace_ms:
+                await Pause("produce", Random(item.number).randrange(self._pace_ms))
             self._send(item)
 
     def _send(self, item: Item) -> None:
@@ -205,15 +221,23 @@ class World:
         if self.faults.strikes(Fault.REBALANCE):
             self._is_rebalance_due = True
         if self.faults.strikes(Fault.TAKEOVER):
-            busy = [name for name, (worker, _) in self._workers.items() if self._is_busy(worker)]
-            if busy:
-                self._rebalance(frozenset({busy[self.faults.pick(len(busy))]}))
+            busy = {name: task.place for name, (worker, task) in self._workers.items() if self._is_busy(worker)}
+            # It hurts most in the midst of writing.
+            writing = [name for name, place in busy.items() if place.startswith("write:")]
+            if chosen := writing or list(busy):
+                self._hang(chosen[self.faults.pick(len(chosen))])
         if self.faults.strikes(Fault.REWIND):
             partition = self.broker.partitions[self.faults.pick(len(self.broker.partitions))]
             offset = self.faults.pick(self.broker.committed[partition].offset + 1)
             self._note(f"partition {partition} is set back to {offset}")
             self.broker.rewind(partition, offset)
             self._rebalance(frozenset())
+
+    def _hang(self, name: str) -> None:
+        """Stop a process in the midst of a batch for so long that others take over; then it goes on as if nothing had been."""
+        _, task = self._workers[name]
+        task.ready_ms = self.schedule.now_ms + self.faults.pick(_LONGEST_HANG_MS)
+        self._rebalance(frozenset({name}))
 
     def _crash(self) -> None:
         name = sorted(self._workers)[self.faults.pick(len(self._workers))]
@@ -228,11 +252,12 @@ class World:
         """Deal the partitions out anew; the group waits for nobody, and who hangs may not even hear of it."""
         self._is_rebalance_due = bool(hanging)
         members = [name for name in self._workers if name not in hanging]
-        owners = {partition: self._random.choice(members) if members else None for partition in self.broker.partitions}
+        random = Random(self.broker.generation)
+        owners = {partition: random.choice(members) if members else None for partition in self.broker.partitions}
         self.broker.assign(owners)
         self._note(f"generation {self.broker.generation}: {owners}, hanging {sorted(hanging)}")
         for name, (worker, _) in self._workers.items():
-            if name not in hanging or self._random.random() < 0.3:
+            if name not in hanging or random.random() < 0.3:
                 worker.leave_round()
 
     # The end
@@ -240,13 +265,29 @@ class World:
     async def _check_replay(self) -> None:
         """Read everything again, in another cut: nothing is to be written."""
         pipeline = Pipeline(store=self.server.memory, policy_of=lambda _: self.policy, decide_in_thread=1 << 30)
-        events = [self.checks.events[place] for place in sorted(self.checks.events.keys() - self.checks.misplaced)]
+        events = self._list_events()
         for size in (1, self._random.randint(2, 9), len(events)):
             for start in range(0, len(events), max(1, size)):
                 batch = events[start : start + max(1, size)]
                 plan = await pipeline.plan(batch, BatchReport())
                 if plan.phases:
                     raise Violation(f"P6: reading {len(batch)} events again from {start} would write {plan.phases}")
+
+    async def _check_points(self) -> None:
+        """Do everything at once in an empty store without faults: not a point may differ, also where no row shows it yet."""
+        clean = MemoryStore(IDENTITY)
+        pipeline = Pipeline(store=clean, policy_of=lambda _: self.policy, decide_in_thread=1 << 30)
+        await pipeline.process(self._list_events(), fence=Fence())
+        difference = describe_difference(_by_key(clean.shelf.payloads), _by_key(self.server.payloads), is_whole=True)
+        if difference:
+            raise Violation(f"P2: points: {difference}")
+
+    def _list_events(self) -> list[Event]:
+        return [self.checks.events[place] for place in sorted(self.checks.events.keys() - self.checks.misplaced)]
+
+
+def _by_key(payloads: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {(payload["space"], payload["point"], point_id): dict(payload) for point_id, payload in payloads.items()}
 
 
 def _split(seed: int) -> list[Random]:

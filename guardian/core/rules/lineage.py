@@ -116,17 +116,19 @@ def _all_by_agent(world: World, node: Node) -> bool:
 
 
 def _derive_permissions(members: Sequence[Node], outside: Sequence[Node]) -> None:
-    own = {node.id: _own_permission(node) for node in members if node.is_record}
+    records = [node for node in members if node.is_record]
+    if not records:
+        return
     has_lost_parent = any(not parent.is_record for parent in outside) or (
         len(members) > 1 and any(not node.is_record for node in members)
     )
     above = [parent.permission for parent in outside if parent.permission is not None]
-    for node in members:
-        if not node.is_record:
-            continue
-        others = [permission for node_id, permission in own.items() if node_id != node.id]
-        node.permission = merge_permissions(own[node.id], [*above, *others], has_unseen_parent=has_lost_parent)
-        node.slots = select_entry_slots(node.kind, node.permission)
+    # A circle is one node: every member may what all of them may.
+    first, *others = map(_own_permission, records)
+    permission = merge_permissions(first, [*above, *others], has_unseen_parent=has_lost_parent)
+    for node in records:
+        node.permission = permission
+        node.slots = select_entry_slots(node.kind, permission)
 
 
 def _own_permission(node: Node) -> Permission:

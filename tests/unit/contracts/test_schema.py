@@ -49,7 +49,6 @@ OUTCOMES: list[Outcome] = [
                     "extent": "descendants",
                     "waiting": False,
                     "felled": [{"memory_id": "k", "revision": "r", "record_id": "u", "via": "m", "mixed": True}],
-                    "restored": [{"memory_id": "q", "revision": "r"}],
                 },
             ),
             (OUTCOME_MODELS[2], {"space": "s", "kind": "mixed", "subjects": ["m"], "caused_by": CAUSE.model_dump()}),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from guardian.core.card import Card, ConflictPolicy, Permission, Support, Withheld
 from guardian.core.model import Confidence, Episode, MemoryKind, Scope, Slot, Source, SourceKind
-from guardian.core.rules.card import NO_OBJECTIVE_INFLUENCE, induce_card, quote_label
 from guardian.core.permission import own_permission
+from guardian.core.rules.card import NO_OBJECTIVE_INFLUENCE, induce_card, quote_label
 from guardian.errors import InvariantError
 
 SEEN = datetime(2026, 3, 12, 8, 15, tzinfo=UTC)

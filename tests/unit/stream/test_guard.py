@@ -89,7 +89,7 @@ async def test_a_bad_record_costs_itself(bench: Bench) -> None:
     partition = choose_partition("s", TWELVE)
     values: list[Any] = [write("a"), b"\xff{", {"id": 5}, b"null", b"[" * 2_000 + b"]" * 2_000, write("b")]
     records = [record(value, partition=partition, offset=offset) for offset, value in enumerate(values)]
-    batch = bench.guard.read(records, partitions=TWELVE)
+    batch = bench.guard.read(records, partitions={"guardian.events": TWELVE})
     assert batch.verdicts == [False, True, True, True, True, False]
     await bench.guard.carry_out(batch, version=7)
     letters = [read_dead_letter(message.value or b"") for message in bench.producer.list_topic("p.guardian.dead-letters")]
@@ -109,7 +109,7 @@ async def test_a_bad_record_costs_itself(bench: Bench) -> None:
 async def test_a_space_in_a_strange_partition_is_sent_to_its_own(bench: Bench) -> None:
     """It is not decided here, so that one worker writes a space; the bytes stay, the key becomes the space."""
     strange = record(write("a"), partition=(choose_partition("s", TWELVE) + 1) % 12, headers=[("h", b"1")])
-    batch = bench.guard.read([strange], partitions=TWELVE)
+    batch = bench.guard.read([strange], partitions={"guardian.events": TWELVE})
     await bench.guard.carry_out(batch, version=1)
     (sent,) = bench.producer.sent
     assert (sent.topic, sent.key, sent.value) == (strange.topic, b"s", strange.value)
@@ -120,7 +120,7 @@ async def test_a_space_in_a_strange_partition_is_sent_to_its_own(bench: Bench) -
 
 async def test_a_batch_that_is_tried_again_sends_its_dead_letters_once(bench: Bench) -> None:
     """What is acknowledged is left out of the next try, and counted once."""
-    batch = bench.guard.read([record(b"{"), record(write("a"), offset=1)], partitions=())
+    batch = bench.guard.read([record(b"{"), record(write("a"), offset=1)], partitions={})
     bench.store.failures = 2
     for version in range(2):
         with pytest.raises(DependencyError):
@@ -134,7 +134,7 @@ async def test_a_batch_that_is_tried_again_sends_its_dead_letters_once(bench: Be
 async def test_nothing_is_decided_before_dead_letters_are_safe(bench: Bench) -> None:
     """While the broker is away the store is not touched: the batch is one."""
     bench.producer.is_away = True
-    batch = bench.guard.read([record(b"{"), record(write("a"), offset=1)], partitions=())
+    batch = bench.guard.read([record(b"{"), record(write("a"), offset=1)], partitions={})
     with pytest.raises(DependencyError):
         await bench.guard.carry_out(batch, version=1)
     assert await bench.store.count() == 0
@@ -147,7 +147,7 @@ async def test_nothing_is_decided_before_dead_letters_are_safe(bench: Bench) -> 
 def test_claims_are_judged_by_the_ingress_topic(headers: list[tuple[str, bytes]], kind: SourceKind) -> None:
     """The topic an agent wrote to caps what its events may claim."""
     bench = Bench(policy=DecodePolicy(trust_topics=(("chat", SourceKind.AGENT),)))
-    batch = bench.guard.read([record(write("a", src="tool"), headers=headers)], partitions=())
+    batch = bench.guard.read([record(write("a", src="tool"), headers=headers)], partitions={})
     (event,) = batch.events
     assert isinstance(event, Written)
     assert event.source is not None
@@ -159,7 +159,7 @@ def test_times_are_judged_by_the_original_timestamp() -> None:
     """An event that was from the future when ingress read it stays refused, though it is forwarded later."""
     value = envelope("memory.written", written_data("a"), t="2026-03-01T12:10:00Z")
     came = str(1_772_366_400_000).encode()  # 2026-03-01T12:00:00Z
-    batch = Bench().guard.read([record(value, headers=[("guardian-ingress-timestamp", came)])], partitions=())
+    batch = Bench().guard.read([record(value, headers=[("guardian-ingress-timestamp", came)])], partitions={})
     assert [refused.error.reason for refused in batch.refused] == ["time_in_future"]
 
 
@@ -167,6 +167,6 @@ async def test_an_outcome_that_no_topic_takes_holds_nothing_up() -> None:
     """The state is durable, the loss of the message is counted."""
     bench = Bench(max_bytes=100)
     await bench.store.open()
-    await bench.guard.carry_out(bench.guard.read([record(write("a"))], partitions=()), version=1)
+    await bench.guard.carry_out(bench.guard.read([record(write("a"))], partitions={}), version=1)
     assert await bench.store.count(kinds={PointKind.RECORD}) == 1
     assert bench.read_metric("guardian_outcomes_too_large_total") == 1

@@ -45,7 +45,7 @@ async def test_an_event_is_forwarded_byte_for_byte_under_its_space() -> None:
         timestamp_ms=2**41,
         headers=headers,
     )
-    await ingress.carry_out(ingress.read([read], partitions=range(9)), version=1)
+    await ingress.carry_out(ingress.read([read], partitions={"chat": range(9)}), version=1)
     (sent,) = producer.sent
     assert (sent.topic, sent.key, sent.value) == ("guardian.events", b"s", read.value)
     assert sent.headers == [
@@ -61,7 +61,7 @@ async def test_a_bad_event_becomes_a_dead_letter_of_its_own_topic() -> None:
     """The letter names the topic, partition and offset that it entered through."""
     producer = CollectingProducer()
     ingress = build_ingress(producer)
-    await ingress.carry_out(ingress.read([record(b"{", topic="chat", partition=1, offset=8)], partitions=()), version=1)
+    await ingress.carry_out(ingress.read([record(b"{", topic="chat", partition=1, offset=8)], partitions={}), version=1)
     (sent,) = producer.sent
     letter = read_dead_letter(sent.value or b"")
     assert (letter.topic, letter.partition, letter.offset, letter.reason) == ("chat", 1, 8, "not_json")
@@ -72,7 +72,7 @@ async def test_an_event_that_the_canonical_topic_does_not_take_is_refused_alone(
     producer, letters = CollectingProducer(max_bytes=3_000), CollectingProducer()
     ingress = build_ingress(producer, letters)
     small, large = (envelope("memory.written", written_data("a", metadata={"x": "y" * size})) for size in (1, 2_900))
-    await ingress.carry_out(ingress.read([record(large), record(small, offset=1)], partitions=()), version=1)
+    await ingress.carry_out(ingress.read([record(large), record(small, offset=1)], partitions={}), version=1)
     assert len(producer.list_topic("guardian.events")) == 1
     (letter,) = (read_dead_letter(message.value or b"") for message in letters.sent)
     assert (letter.reason, letter.offset) == ("record_too_large", 0)
@@ -81,7 +81,7 @@ async def test_an_event_that_the_canonical_topic_does_not_take_is_refused_alone(
 def test_the_size_of_a_vector_is_left_to_the_guard() -> None:
     """Ingress may run where no collection is known."""
     read = record(envelope("memory.written", written_data("a", vector=[1.0, 2.0])))
-    assert build_ingress(CollectingProducer()).read([read], partitions=()).verdicts == [False]
+    assert build_ingress(CollectingProducer()).read([read], partitions={}).verdicts == [False]
 
 
 def test_a_pattern_matches_whole_names_of_others_topics() -> None:

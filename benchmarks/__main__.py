@@ -1,0 +1,155 @@
+"""`python -m benchmarks`: run all or some benchmarks, print their tables, and keep the figures as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import platform
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rich.console import Console
+
+from benchmarks.correct import measure_correct
+from benchmarks.decide import measure_decide
+from benchmarks.laps import Advance
+from benchmarks.limit import measure_limit
+from benchmarks.memory import measure_memory
+from benchmarks.replay import measure_replay
+from benchmarks.report import Report
+from benchmarks.worker import measure_worker
+from guardian.errors import GuardianError
+
+RESULTS = Path(__file__).parent / "results.json"
+# Exit code of a process that Ctrl-C ended, as shells have it.
+INTERRUPTED = 130
+# Wide enough for the tables when the output is no terminal.
+_WIDTH = 150
+
+Measure = Callable[[Advance], Awaitable[Report]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One benchmark in its two sizes."""
+
+    full: Measure
+    quick: Measure
+
+
+def _sized(measure: Callable[..., Awaitable[Report]], *, full: dict[str, Any], quick: dict[str, Any]) -> Benchmark:
+    def bind(sizes: dict[str, Any]) -> Measure:
+        return lambda advance: partial(measure, **sizes)(advance=advance)
+
+    return Benchmark(full=bind(full), quick=bind(quick))
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "decide": _sized(
+        measure_decide,
+        full={"seeded": 10_000, "batches": 20, "repetitions": 5},
+        quick={"seeded": 2_000, "batches": 4, "repetitions": 3},
+    ),
+    "limit": _sized(
+        measure_limit,
+        full={"events": 10_000, "repetitions": 3},
+        quick={"events": 2_000, "repetitions": 2},
+    ),
+    "replay": _sized(
+        measure_replay,
+        full={"events": 20_000, "model_events": 2_000, "repetitions": 3},
+        quick={"events": 3_000, "model_events": 500, "repetitions": 2},
+    ),
+    "worker": _sized(
+        measure_worker,
+        full={"events": 20_000, "repetitions": 3},
+        quick={"events": 4_000, "repetitions": 1},
+    ),
+    "correct": _sized(
+        measure_correct,
+        full={"chain": 10_000, "families": (1_000, 10_000, 100_000)},
+        quick={"chain": 1_000, "families": (200, 1_000, 5_000)},
+    ),
+    "memory": _sized(
+        measure_memory,
+        full={"marks": (20_000, 40_000, 80_000)},
+        quick={"marks": (2_000, 4_000)},
+    ),
+}
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the guarded write path.")
+    parser.add_argument("--quick", action="store_true", help="Small sizes: some minutes, figures to compare, not to quote.")
+    parser.add_argument(
+        "--only", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=f"Some of: {', '.join(BENCHMARKS)}."
+    )
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help=f"Where the figures go (default: {RESULTS}).")
+    parser.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, too.")
+    return parser.parse_args(arguments)
+
+
+def describe_machine() -> dict[str, object]:
+    """Give what the figures depend on."""
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "versions": {name: version(name) for name in ("guardian-memory", "qdrant-edge-py", "aiokafka", "faust-streaming")},
+    }
+
+
+async def run(names: Sequence[str], *, is_quick: bool, console: Console, reports: list[Report]) -> None:
+    """Run benchmarks one after the other; each report is there as soon as it is made."""
+    for name in names:
+        benchmark = BENCHMARKS[name]
+        measure = benchmark.quick if is_quick else benchmark.full
+        with console.status(f"{name}: beginning") as status:
+
+            def advance(what: str, name: str = name) -> None:
+                status.update(f"{name}: {what}")
+
+            try:
+                report = await measure(advance)
+            except GuardianError as error:
+                report = Report(name=name, title="failed", notes=[str(error)])
+        reports.append(report)
+        console.print(report.table(), *(f"  {note}" for note in report.notes), "", sep="\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line says; what is finished is kept when it is interrupted."""
+    given = parse_arguments(arguments)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    logging.basicConfig(level=logging.ERROR)  # libraries warn of what they then mend themselves
+    reports: list[Report] = []
+    machine = describe_machine() | {"is_quick": given.quick}
+    code = 0
+    try:
+        asyncio.run(run(given.only or list(BENCHMARKS), is_quick=given.quick, console=console, reports=reports))
+    except KeyboardInterrupt:
+        console.print("interrupted; what was finished is kept.")
+        code = INTERRUPTED
+    if reports:
+        found = {"machine": machine, "reports": [report.as_json() for report in reports]}
+        given.json.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        console.print(f"figures in {given.json}")
+    if given.markdown:
+        console.print(*(report.markdown() for report in reports), sep="\n", soft_wrap=True)
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

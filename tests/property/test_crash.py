@@ -1,0 +1,99 @@
+"""Crashes at every single write, in the stories where a beginning of a plan is hardest to tell from the whole of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+
+from guardian.core.model import Event
+from guardian.errors import DependencyError
+from tests.builders import corrected, erased, linked, read, retracted, written, written_data
+from tests.property.bank import IDENTITY, Bank, CrashingStore
+
+
+def lost_reference(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A record loses the reference by which another was inferred to derive from it."""
+    e, a, kid, z = names
+    inside = written_data(e, "Kiln 4 fires at 900", src="document", ref="manual", observed=0)
+    correction = corrected(z, inside, t=0)
+    known = [
+        correction,
+        written(e, "Kiln 4 fires at 900", src=None, observed=0, t=5),
+        written(a, "So kiln 4 fires at 900", src="document", ref="manual", t=9),
+        written(kid, "Kiln card", parents=[a], t=10),
+    ]
+    return known, [retracted(correction, t=11)]
+
+
+def moved_family(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A link gives the target of a correction another root, so another family has to fall, and the old one comes back."""
+    old, new, middle, target = names
+    known = [
+        *[written(name, f"Root {name}", src="tool", kind="fact") for name in (old, new)],
+        *[written(f"kid-{name}", f"Kid of {name}", parents=[name], t=1) for name in (old, new)],
+        written(middle, "Middle", parents=[old], t=1),
+        written(target, "Target", parents=[middle], t=2),
+        corrected(target, "n", extent="family", t=10),
+    ]
+    return known, [linked(middle, remove=[old], add=[new], t=20)]
+
+
+def late_cascade(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A link of a line that a cascade goes over comes last."""
+    first, second, third, fourth = names
+    known = [
+        written(first, "First"),
+        written(third, "Third", parents=[second], t=2),
+        written(fourth, "Fourth", parents=[third], t=3),
+        erased(first, observed=9, cascade=True, t=10),
+    ]
+    return known, [written(second, "Second", parents=[first], t=1)]
+
+
+def update_and_erasure(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """An update in place, a late parent, its correction and an erasure in one batch."""
+    a, r, parent, q = names
+    known = [
+        written(a, "Gate 4", src="tool"),
+        written(r, "It is gate 4", parents=[a, parent], t=1),
+        read(r, session="s1", t=2),
+        written(q, "So it is gate 4", session="s1", t=3),
+    ]
+    return known, [
+        written(a, "Gate 5", src="tool", verified=True, t=5),
+        written(parent, "Plan", src="document", kind="fact", t=0.5),
+        corrected(parent, "n", t=6),
+        erased(r, observed=7, t=8),
+    ]
+
+
+STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("names", list(itertools.permutations("abky"))[::5], ids="".join)
+async def test_a_crash_after_any_write_is_made_good(story: object, names: Sequence[str]) -> None:
+    """Whichever write was the last, the same events again, one by one or together, end where they would have ended."""
+    known, struck = story(names)  # type: ignore[operator]
+    whole = Bank()
+    await whole.send(*known)
+    await whole.send(*struck)
+    for left, is_together in itertools.product(itertools.count(), (True, False)):
+        store = CrashingStore(IDENTITY)
+        bank = Bank(store=store)
+        await bank.send(*known)
+        store.left = left
+        try:
+            await bank.send(*struck)
+        except DependencyError:
+            has_died = True
+        else:
+            has_died = False
+        store.left = None
+        await (bank.send(*struck) if is_together else bank.send_each(*reversed(struck)))
+        assert bank.payloads() == whole.payloads(), f"after {left} writes"
+        if not has_died:
+            assert left > 1
+            return

@@ -1,0 +1,119 @@
+"""Mutants: the write path with one promise of its making left out, to see that the checks notice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from guardian.contracts.message import build_messages
+from guardian.core.model import Event
+from guardian.core.plan import Plan
+from guardian.core.point import Phase
+from guardian.errors import ConflictError
+from guardian.pipeline import BatchReport, Pipeline
+from guardian.ports import Fence
+from guardian.stream.batch import Batch
+from guardian.stream.origin import Record
+from tests.simulation.storage import StoreClient
+from tests.simulation.worker import Worker
+from tests.simulation.world import Parts
+
+
+class _CommitsFirst(Worker):
+    """Acknowledges a batch before its plan is durable."""
+
+    async def _take_to_commit(self, chunk: Mapping[int, Sequence[Record]], batch: Batch, begun_in: int) -> bool:
+        if await self._choose_version({partition: read[0].offset for partition, read in chunk.items()}) is None:
+            return False
+        return await self._commit(chunk) and await self._carry_out(chunk, batch)
+
+
+class _ForgetsLetters(Worker):
+    """Drops what cannot be decoded."""
+
+    async def _carry_out(self, chunk: Mapping[int, Sequence[Record]], batch: Batch) -> bool:
+        batch.refused = []
+        return await super()._carry_out(chunk, batch)
+
+
+class _PatchesFirst(StoreClient):
+    """Lets statuses fall before what replaces the fallen is stored."""
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write all patches, then the rest."""
+        patches = [Phase(patches=phase.patches) for phase in phases if phase.patches]
+        rest = [replace(phase, patches=()) for phase in phases]
+        await super().apply([*patches, *(phase for phase in rest if phase)], fence=fence)
+
+
+class _ParentsFirst(StoreClient):
+    """Writes the change that others follow from before them."""
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write the patches in the opposite order."""
+        await super().apply([replace(phase, patches=phase.patches[::-1]) for phase in phases], fence=fence)
+
+
+class _IgnoresConflicts(StoreClient):
+    """Takes a write that the fence refused for done."""
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write what the fence lets through."""
+        try:
+            await super().apply(phases, fence=fence)
+        except ConflictError:
+            self.on_applied()
+
+
+class _PublishesFirst(Pipeline):
+    """Announces what it has decided before it is durable."""
+
+    async def process(self, events: Sequence[Event], *, fence: Fence) -> BatchReport:
+        """Decide and publish, then do it properly."""
+        if events and self.publisher is not None:
+            plan = await self.plan(events, BatchReport())
+            await self._announce(plan)
+        return await super().process(events, fence=fence)
+
+    async def _announce(self, plan: Plan) -> None:
+        publisher, self.publisher = self.publisher, None
+        try:
+            assert publisher is not None
+            await publisher.publish([message for outcome in plan.outcomes for message in build_messages(outcome)])
+        finally:
+            self.publisher = publisher
+
+
+class _SkipsKnown(Pipeline):
+    """Takes an event whose own point is stored for done, though a crash may have come between it and what follows from it."""
+
+    async def process(self, events: Sequence[Event], *, fence: Fence) -> BatchReport:
+        """Work on the events that leave no trace yet."""
+        fresh = [event for event in events if not await self._is_known(event)]
+        report = await super().process(fresh, fence=fence)
+        if not fresh:
+            await self.store.apply([], fence=fence)
+            if self.publisher is not None:
+                await self.publisher.publish([])
+        return report
+
+    async def _is_known(self, event: Event) -> bool:
+        report = BatchReport()
+        plan = await self.plan([event], report)
+        return bool(report.fetched) and all(outcome.disposition.value == "duplicate" for outcome in plan.outcomes)
+
+
+def _with_pipeline(pipeline: type[Pipeline]) -> type[Worker]:
+    return type(f"With{pipeline.__name__}", (Worker,), {"pipeline_class": pipeline})
+
+
+MUTANTS: dict[str, Parts] = {
+    "no_fence": Parts(is_fenced=False),
+    "commits_before_apply": Parts(worker=_CommitsFirst),
+    "forgets_dead_letters": Parts(worker=_ForgetsLetters),
+    "patches_before_records": Parts(store=_PatchesFirst),
+    "parents_before_children": Parts(store=_ParentsFirst),
+    "ignores_conflicts": Parts(store=_IgnoresConflicts),
+    "publishes_before_apply": Parts(worker=_with_pipeline(_PublishesFirst)),
+    "skips_duplicates": Parts(worker=_with_pipeline(_SkipsKnown)),
+}
