@@ -93,7 +93,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=f"Some of: {', '.join(BENCHMARKS)}."
     )
-    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help=f"Where the figures go (default: {RESULTS}).")
+    parser.add_argument(
+        "--json", type=Path, default=RESULTS, metavar="FILE", help="Where the figures go (default: benchmarks/results.json)."
+    )
     parser.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, too.")
     return parser.parse_args(arguments)
 

@@ -197,4 +197,5 @@ async def _measure_recaps(report: Report, what: str, family: Family) -> None:
         for step, name in enumerate(recaps)
     ]
     report.add(what, [one.lap.seconds * 1000 for one in passes], "ms")
+    report.add(f"{what}, without writing", [one.report.fetch_ms + one.report.decide_ms for one in passes], "ms")
     report.add(f"{what}, points fetched", median(one.report.fetched for one in passes), "points")

@@ -70,6 +70,7 @@ async def measure_memory(*, marks: Sequence[int], advance: Advance) -> Report:
     report.add("replay, growth on the last stretch", growths[0], "MB/10,000 events")
     report.add("raw writer, growth on the last stretch", growths[1], "MB/10,000 events")
     report.add("Guardian's own growth on the last stretch", growths[0] - growths[1], "MB/10,000 events")
+    report.notes.append("Guardian keeps what it worked out of the latest texts, about 1 KB each, up to a bound; then it is flat")
     return report
 
 

@@ -109,7 +109,7 @@ class LimitSettings(Section):
 
     max_text_bytes: int = Field(32 * 1024, gt=0, description="Longest text, bytes of UTF-8.")
     future_tolerance_s: float = Field(300.0, ge=0, description="How far ahead of its arrival a time may be, seconds.")
-    batch_events: int = Field(500, gt=0, description="Events decided at once.")
+    batch_events: int = Field(1_000, gt=0, description="Events decided at once.")
     batch_wait_ms: int = Field(200, ge=0, description="Longest wait for a batch to fill, milliseconds.")
     dead_letter_ratio: float = Field(
         0.5, gt=0, le=1, description="Share of dead letters among the latest records at which a worker stops."

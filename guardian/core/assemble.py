@@ -204,10 +204,7 @@ def build_record_view(node: Node) -> RecordView:
 def _build_correction_view(decision: Decision, standing: Standing) -> CorrectionView:
     felled: list[FelledView] = []
     exempt = 0
-    for node_id in decision.recomputed:
-        node = decision.world.nodes[node_id]
-        if not node.is_record or standing.key not in node.reached:
-            continue
+    for node in decision.reached.get(standing.key, ()):
         if standing.key not in node.felled:
             exempt += 1
             continue

@@ -8,7 +8,7 @@ event source, id). See the design, 4.3.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -93,18 +93,18 @@ def gather(world: World, memories: Iterable[str], corrections: Iterable[Correcti
     queue = sorted(set(memories))
     waiting = sorted(corrections, key=lambda correction: correction.order)
     while queue or waiting:
-        for correction in waiting:
-            if correction.key not in found:
-                found[correction.key] = standing = _place(world, correction)
-                queue.extend(sorted(standing.mentions - seen))
-        waiting = []
-        if queue:
+        if not waiting:
             memory_id = queue.pop()
             if memory_id not in seen:
                 seen.add(memory_id)
                 waiting = _find_mentioning(world, memory_id)
-        waiting += _find_by_label(world, found)
-        waiting = [correction for correction in waiting if correction.key not in found]
+        linked: list[Correction] = []
+        for correction in waiting:
+            if correction.key not in found:
+                found[correction.key] = standing = _place(world, correction)
+                queue.extend(sorted(standing.mentions - seen))
+                linked += _find_by_label(world, correction)
+        waiting = [correction for correction in linked if correction.key not in found]
     return sorted(found.values(), key=lambda standing: standing.correction.order)
 
 
@@ -127,13 +127,9 @@ def _find_by_subject(world: World, node: Node, subject: str) -> list[Correction]
     ]
 
 
-def _find_by_label(world: World, found: Mapping[str, Standing]) -> list[Correction]:
-    labels = {standing.correction.chain for standing in found.values()} - {""}
-    subjects = {standing.correction.subject for standing in found.values()} - {None}
-    linked = [correction for label in sorted(labels) for correction in world.chain(label)]
-    for subject in sorted(subject for subject in subjects if subject is not None):
-        linked += world.corrections_of_subject(subject)
-    return linked
+def _find_by_label(world: World, correction: Correction) -> list[Correction]:
+    linked = world.chain(correction.chain) if correction.chain else []
+    return linked if correction.subject is None else linked + world.corrections_of_subject(correction.subject)
 
 
 def _place(world: World, correction: Correction) -> Standing:

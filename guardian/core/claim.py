@@ -77,7 +77,7 @@ def digest_text(text: str) -> str:
 
 def digest_subject(subject: str) -> str:
     """Digest a subject, for what is left of an erased revision: a correction by subject still finds what derives from it."""
-    return "sha256:" + hashlib.sha256(normalise_text(subject).encode()).hexdigest()[:32]
+    return "sha256:" + hashlib.sha256(subject.encode()).hexdigest()[:32]
 
 
 def build_revision(*, observed_at: datetime, text: str, parents: Iterable[str] | None) -> str:

@@ -326,8 +326,12 @@ def _settle_standing(decision: Decision) -> None:
 
 
 def _settle_questions(decision: Decision) -> None:
-    """Ask for what the outcomes tell of: other records of the subject that a written record has."""
+    """Gather what the outcomes tell of: what each correction reaches, and other records of the subject of a written one."""
+    world = decision.world
+    for node in map(world.nodes.__getitem__, decision.recomputed if decision.standings else ()):
+        for key in node.reached if node.is_record else ():
+            decision.reached[key].append(node)
     for node_id in decision.intake.node_of.values():
-        node = decision.world.nodes.get(node_id)
-        if node is not None and node.subject is not None:
-            decision.world.records_of_subject(node.subject)
+        written = world.nodes.get(node_id)
+        if written is not None and written.subject is not None:
+            world.records_of_subject(written.subject)

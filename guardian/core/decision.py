@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from guardian.core.chain import Standing
 from guardian.core.intake import Intake
+from guardian.core.node import Node
 from guardian.core.policy import Policy
 from guardian.core.world import World
 
@@ -17,6 +20,7 @@ class Decision:
         recomputed: Ids of the nodes whose derived fields may have changed.
         order: The same in components, parents first.
         ordered: Ids in `order`.
+        reached: Records that each correction that was looked at reaches, by its key.
     """
 
     def __init__(self, world: World, intake: Intake, policy: Policy) -> None:
@@ -28,3 +32,4 @@ class Decision:
         self.recomputed: dict[str, None] = {}
         self.order: list[list[str]] = []
         self.ordered: set[str] = set()
+        self.reached: dict[str, list[Node]] = defaultdict(list)

@@ -214,7 +214,7 @@ def _add_correction(world: World, index: int, correction: Correction, intake: In
     if correction.key in world.corrections:
         return Disposition.DUPLICATE
     is_stored = world.ask_point(correction.key)
-    world.corrections[correction.key] = correction
+    world.add_correction(correction)
     return Disposition.DUPLICATE if is_stored else Disposition.APPLIED
 
 
@@ -293,7 +293,7 @@ def _claims(event: Retracted, claim: Claim) -> bool:
 def _take_read(world: World, event: Read, intake: Intake) -> Disposition:
     read = build_read(event)
     is_known = read.id in world.reads or world.ask_point(read.id)
-    world.reads[read.id] = read
+    world.add_read(read)
     intake.reads.add(read.id)
     if is_known:
         return Disposition.DUPLICATE

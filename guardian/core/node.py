@@ -222,7 +222,7 @@ class Node:
 
 def drop_self(parents: tuple[str, ...] | None, memory_id: str) -> tuple[str, ...] | None:
     """Give declared parents as a sorted set without the memory itself: a self-parent is ignored everywhere."""
-    return None if parents is None else tuple(sorted(set(parents) - {memory_id}))
+    return tuple(sorted(set(parents) - {memory_id})) if parents else parents
 
 
 def build_record_id(space: str, memory_id: str, revision: str) -> str:

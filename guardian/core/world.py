@@ -8,7 +8,7 @@ round when there is anything in it. Answers given while something is missing are
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from guardian.core.claim import digest_subject
 from guardian.core.fact import (
@@ -60,6 +60,11 @@ class World:
         self.endings: dict[str, dict[str, Ending]] = defaultdict(dict)
         self.verdict_facts: dict[str, dict[str, Verdict]] = defaultdict(dict)
         self.reads: dict[str, ReadFact] = {}
+        self.by_mention: dict[str, dict[str, Correction]] = defaultdict(dict)
+        self.by_corrected_subject: dict[str, dict[str, Correction]] = defaultdict(dict)
+        self.by_chain: dict[str, dict[str, Correction]] = defaultdict(dict)
+        self.reads_by_session: dict[str, dict[str, ReadFact]] = defaultdict(dict)
+        self.reads_by_memory: dict[str, dict[str, ReadFact]] = defaultdict(dict)
         self.stored_ids: set[str] = set()
         self.retractions: set[str] = set()
         self.touched: set[str] = set()
@@ -81,11 +86,12 @@ class World:
             self.known_memories.add(payload["memory_id"])
         elif kind is PointKind.CORRECTION:
             correction = load_correction(point.id, payload)
-            self.corrections[point.id] = self.stored_corrections[point.id] = correction
+            self.stored_corrections[point.id] = correction
+            self.add_correction(correction)
         elif kind is PointKind.VERDICT:
             self.verdict_facts[payload["memory_id"]][point.id] = load_verdict(point.id, payload)
         elif kind is PointKind.READ:
-            self.reads[point.id] = load_read(point.id, payload)
+            self.add_read(load_read(point.id, payload))
         elif kind is PointKind.LINK:
             self.links[payload["memory_id"]][point.id] = load_link(point.id, payload)
         elif kind in {PointKind.DELETION, PointKind.ERASURE}:
@@ -115,6 +121,25 @@ class World:
             self.by_ref[node.claimed_source.ref].add(node.id)
         if node.scope is not None and node.scope.session_id is not None:
             self.by_session[node.scope.session_id].add(node.id)
+
+    def add_correction(self, correction: Correction) -> None:
+        """Put a correction into the world; `corrections` alone says which are still there."""
+        key = correction.key
+        self.corrections[key] = correction
+        for memory_id in {*correction.mentions, *correction.targets, correction.replacement or ""}:
+            self.by_mention[memory_id][key] = correction
+        if correction.subject is not None:
+            for subject in (correction.subject, digest_subject(correction.subject)):
+                self.by_corrected_subject[subject][key] = correction
+        self.by_chain[correction.chain][key] = correction
+
+    def add_read(self, read: ReadFact) -> None:
+        """Put a read into the world."""
+        self.reads[read.id] = read
+        if read.session_id is not None:
+            self.reads_by_session[read.session_id][read.id] = read
+        for memory_id in read.retrieved:
+            self.reads_by_memory[memory_id][read.id] = read
 
     def remove_node(self, node: Node) -> None:
         """Take a node out of the world; its stored point is deleted when the plan is made."""
@@ -248,30 +273,22 @@ class World:
     def reads_of_session(self, session_id: str) -> list[ReadFact]:
         """Give the reads of a session."""
         self._ask("sessions", session_id)
-        return [read for read in self.reads.values() if read.session_id == session_id]
+        return list(self.reads_by_session.get(session_id, {}).values())
 
     def reads_of_memory(self, memory_id: str) -> list[ReadFact]:
         """Give the reads that retrieved a memory."""
         self._ask("retrieved", memory_id)
-        return [read for read in self.reads.values() if memory_id in read.retrieved]
+        return list(self.reads_by_memory.get(memory_id, {}).values())
 
     def corrections_of_memory(self, memory_id: str) -> list[Correction]:
         """Give the corrections that mention a memory."""
         self._ask("mentions", memory_id)
-        return [
-            c
-            for c in self.corrections.values()
-            if memory_id in c.mentions or memory_id in c.targets or memory_id == c.replacement
-        ]
+        return self._still_there(self.by_mention.get(memory_id))
 
     def corrections_of_subject(self, subject: str) -> list[Correction]:
         """Give the corrections that name a subject, itself or its digest."""
         self._ask("corrected_subjects", subject)
-        return [
-            correction
-            for correction in self.corrections.values()
-            if correction.subject is not None and subject in {correction.subject, digest_subject(correction.subject)}
-        ]
+        return self._still_there(self.by_corrected_subject.get(subject))
 
     def records_of_subject(self, subject: str) -> list[Node]:
         """Give the records with a subject, and the tombstones of such."""
@@ -284,7 +301,10 @@ class World:
     def chain(self, label: str) -> list[Correction]:
         """Give the corrections that were stored under one chain label."""
         self._ask("chains", label)
-        return [correction for correction in self.corrections.values() if correction.chain == label]
+        return self._still_there(self.by_chain.get(label))
+
+    def _still_there(self, found: Mapping[str, Correction] | None) -> list[Correction]:
+        return [correction for key, correction in found.items() if key in self.corrections] if found else []
 
     def ask_point(self, point_id: str) -> bool:
         """Tell whether a point is stored; asks for it by id."""

@@ -338,7 +338,7 @@ class QdrantStore:
             _check_done([done])
             await self._check_fence([upsert.id for upsert in upserts], version)
         for patches in iter_slices(phase.patches, _WRITE_POINTS):
-            operations = [operation for patch in patches for operation in build_patch(patch, version=version)]
+            operations = [build_patch(patch, version=version) for patch in patches]
             _check_done(await self._client.batch_update_points(self.collection, operations, wait=True))
             await self._check_fence([patch.id for patch in patches], version)
         for ids in iter_slices(phase.deletes, _WRITE_POINTS):

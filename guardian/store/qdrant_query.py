@@ -55,17 +55,15 @@ def build_struct(upsert: Upsert, *, version: int) -> models.PointStruct:
     return models.PointStruct(id=upsert.id, vector=vector, payload={**build_payload(upsert.payload), VERSION: version})
 
 
-def build_patch(patch: Patch, *, version: int) -> list[models.UpdateOperation]:
-    """Build the operations of a patch: fields to set, then fields to remove; a filter leaves absent points alone."""
+def build_patch(patch: Patch, *, version: int) -> models.UpdateOperation:
+    """Build the one operation of a patch; a filter leaves absent points alone.
+
+    A field set to null is removed by the server. Set and removed in two operations, a crash in between would leave a record that
+    a redelivery takes for done, or no longer finds.
+    """
     mine = build_fence(version, [patch.id])
-    kept = {key: value for key, value in build_payload(patch.payload).items() if value is not None}
-    removed = [key for key, value in patch.payload.items() if value is None]
-    operations: list[models.UpdateOperation] = [
-        models.SetPayloadOperation(set_payload=models.SetPayload(payload={**kept, VERSION: version}, filter=mine))
-    ]
-    if removed:
-        operations.append(models.DeletePayloadOperation(delete_payload=models.DeletePayload(keys=removed, filter=mine)))
-    return operations
+    payload = {**build_payload(patch.payload), VERSION: version}
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=mine))
 
 
 def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
@@ -101,7 +99,7 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
 
 def build_point(record: models.Record, *, whole: bool) -> Point:
     """Build a point from what the server gave; the version of its writer is no part of it."""
-    payload = {key: value for key, value in (record.payload or {}).items() if key != VERSION}
+    payload = {key: value for key, value in (record.payload or {}).items() if key != VERSION and value is not None}
     return Point(str(record.id), payload, whole=whole)
 
 

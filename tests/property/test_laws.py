@@ -178,7 +178,7 @@ def test_restating_raises_nothing(data: st.DataObject, is_declared: bool) -> Non
     echo = after["echo"]
     assert [row for row in rows(play([[*events, *restate(original, is_declared)]])) if row["memory_id"] != "echo"] == before
     assert (echo["status"] == "verified", echo["verified"]) == (False, False)
-    if echo["parents"]:
+    if echo["parents"] and echo["status"] != "erased":
         origin = [row for row in before if row["memory_id"] == original.memory_id]
         assert echo["support"] in {max(len(row["roots"]), 1) for row in origin}
         assert echo["utility_basis"] == "unaudited"
@@ -240,7 +240,7 @@ def assert_dies(bank: Bank, batch: Sequence[Event]) -> None:
     raise AssertionError("the store was to die in the middle of the plan")
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.data())
 def test_outcomes_are_told_alike_again(data: st.DataObject) -> None:
     """For an unchanged state an event's messages are the same bytes under the same ids, in whatever batch it comes (P6)."""

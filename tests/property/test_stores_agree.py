@@ -25,12 +25,14 @@ from tests.strategies import event_sets, shuffled, split
 
 # Sets of events for one store; each set has spaces of its own, so the store is opened once.
 SETS = 6
+# In memory where there is such a place: flushes of a busy disk take their time.
+FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 @asynccontextmanager
 async def open_edge() -> AsyncIterator[Store]:
     """Open the embedded store in a directory of its own."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         store = EdgeStore(Path(folder) / "store", IDENTITY, min_free_bytes=0)
         await store.open()
         try:
