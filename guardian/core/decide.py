@@ -196,6 +196,8 @@ def _resolve_children(world: World, memory_id: str) -> None:
 
 def _drop_unnamed(world: World) -> None:
     """Take away the nodes of unseen memories that came, or that nobody names any more."""
+    for memory_id in sorted(world.bereft):
+        world.memory_nodes(memory_id)  # asks for the place of an unseen memory that lost a child
     for node in [node for node in world.nodes.values() if node.is_unseen]:
         if world.by_parent.get(node.id):
             continue

@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
@@ -31,6 +32,8 @@ MAX_FENCE = 2**53 - 1
 MAX_HITS = 1_000
 
 _FIELD = re.compile(r"[a-z][a-z0-9_]*")
+_CANONICAL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_KINDS = frozenset(PointKind)
 
 
 def validate_phase(phase: Phase, *, vector_size: int) -> None:
@@ -59,7 +62,7 @@ def validate_upsert(upsert: Upsert, *, vector_size: int) -> None:
         InvariantError: Names the point and the field.
     """
     where = f"point {upsert.id}"
-    if upsert.payload.get("point") not in frozenset(PointKind):
+    if upsert.payload.get("point") not in _KINDS:
         raise InvariantError(f"{where}: 'point' is {upsert.payload.get('point')!r}, not a kind of point")
     if not upsert.payload.get(TENANT):
         raise InvariantError(f"{where}: has no space")
@@ -89,6 +92,8 @@ def validate_patch(patch: Patch) -> None:
 
 def validate_id(point_id: str) -> None:
     """Check that an id is a UUID in its one canonical spelling, since stores compare ids as text."""
+    if isinstance(point_id, str) and _CANONICAL_ID.fullmatch(point_id):
+        return
     try:
         canonical = str(uuid.UUID(point_id))
     except (ValueError, AttributeError, TypeError) as exc:
@@ -144,8 +149,13 @@ def build_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple | list) else value for key, value in payload.items()}
 
 
+@lru_cache(maxsize=256)
+def _is_writable(field: str) -> bool:
+    return _FIELD.fullmatch(field) is not None and field != VERSION
+
+
 def _validate_name(where: str, field: str) -> None:
-    if not _FIELD.fullmatch(field) or field == VERSION:
+    if not _is_writable(field):
         raise InvariantError(f"{where}: '{field}' is not a field that may be written")
 
 

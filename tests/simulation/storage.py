@@ -1,8 +1,8 @@
 """The simulated store: one server that all workers share, on which a plan arrives write by write, late, in part, or without an answer.
 
 It fences as the server store does: each point carries the version of its last writer; a write touches only points with no higher one,
-says nothing of what it skipped, and the writer then reads the versions back and takes a higher one for a conflict. A patch is taken apart
-into the operations that the server store sends for it. Between any two writes others may write, and whoever writes may die.
+says nothing of what it skipped, and the writer then reads the versions back and takes a higher one for a conflict. A patch is one
+write, as the server store sends it. Between any two writes others may write, and whoever writes may die.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qdrant_client import models
-
 from guardian.core.needs import Needs
 from guardian.core.point import Patch, Phase, Point, Upsert
 from guardian.errors import ConflictError, DependencyError
 from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
 from guardian.store.check import validate_fence, validate_phase
-from guardian.store.layout import VERSION
 from guardian.store.memory import MemoryStore
-from guardian.store.qdrant_query import build_patch
 from tests.simulation.broker import DELAY_MS
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.schedule import Pause
@@ -118,7 +114,7 @@ class StoreClient:
         for phase in phases:
             validate_phase(phase, vector_size=self.identity.vector_size)
         await self._wait("apply")
-        for writes in iter_requests(phases, fence.version):
+        for writes in iter_requests(phases):
             for write in writes:
                 await self._wait(f"write:{_name(write)}")
                 self._fail(Fault.WRITE_FAILS)
@@ -143,22 +139,10 @@ class StoreClient:
             raise DependencyError(f"simulated: {fault}", dependency="store")
 
 
-def iter_requests(phases: Sequence[Phase], version: int) -> Iterator[list[Write]]:
+def iter_requests(phases: Sequence[Phase]) -> Iterator[Sequence[Write]]:
     """Give the writes of each request in order; the fence is looked at after each request."""
     for phase in phases:
-        yield list(phase.upserts)
-        yield [part for patch in phase.patches for part in _split(patch, version)]
-        yield list(phase.deletes)
-
-
-def _split(patch: Patch, version: int) -> Iterator[Write]:
-    for operation in build_patch(patch, version=version):
-        if isinstance(operation, models.SetPayloadOperation):
-            payload = {name: value for name, value in operation.set_payload.payload.items() if name != VERSION}
-        else:
-            assert isinstance(operation, models.DeletePayloadOperation), f"a patch sends {operation!r}"
-            payload = dict.fromkeys(operation.delete_payload.keys)
-        yield Patch(id=patch.id, payload=payload)
+        yield from (phase.upserts, phase.patches, phase.deletes)
 
 
 def _name(write: Write) -> str:

@@ -33,6 +33,7 @@ def test_every_promise_holds_in_every_seed(capsys: pytest.CaptureFixture[str]) -
         sys.stdout.write("\n" + summarise(reports, spent_s=time.monotonic() - begun) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_found(name: str) -> None:
     """Each mutant breaks a promise within a bounded number of seeds."""
