@@ -9,7 +9,7 @@ FULL := $(VENV)/.full
 export GUARDIAN_REAL_DATA
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check format lint types imports schemas unit bench clean help
+.PHONY: demo test check format lint types imports schemas bench simulate clean help
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -54,6 +54,10 @@ schemas: $(FULL)
 
 bench: $(FULL) ## Run the benchmarks and print their tables.
 	$(BIN)/python -m benchmarks
+
+SEEDS ?= 200
+simulate: $(FULL) ## Drive the write path through SEEDS simulated worlds of faults.
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
 clean: ## Remove the environments and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

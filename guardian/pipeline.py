@@ -230,7 +230,7 @@ def _count(plan: Plan, report: BatchReport) -> None:
     made = {upsert.id for phase in plan.phases for upsert in phase.upserts if _is_record(upsert)}
     report.records += len(made)
     for outcome in plan.outcomes:
-        if outcome.correction is not None:
+        if outcome.correction is not None and outcome.disposition is not Disposition.DUPLICATE:
             report.felled += len(outcome.correction.felled)
         record = outcome.record
         if record is None or outcome.disposition is not Disposition.APPLIED:

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +19,11 @@ import orjson
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import DeadLetter, build_dead_letter, encode_outcome, read_dead_letter
+from guardian.contracts.outcome import DeadLetter, build_dead_letter
 from guardian.core.model import Event, Status
 from guardian.core.node import TRUNCATED_ROOT
 from guardian.core.point import PointKind
+from guardian.dead_letter_file import DeadLetterFile
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence, Store
@@ -104,59 +105,6 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-class DeadLetterFile:
-    """Dead letters of replays: one JSON line each, appended and flushed before the batch counts as done."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._known: set[bytes] = set()
-        self._known_at: tuple[int, int] | None = None  # size and time of change of the file when `_known` was all of it
-
-    def append(self, letters: Sequence[DeadLetter]) -> None:
-        """Write letters that are not there yet; a second import repeats none."""
-        if not letters:
-            return
-        known = self._read_known()
-        lines = {hashlib.sha256(line).digest(): line for line in (encode_outcome(item, time=item.timestamp) for item in letters)}
-        fresh = [line for digest, line in lines.items() if digest not in known]
-        if not fresh:
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            file.write(b"".join(line + b"\n" for line in fresh))
-            file.flush()
-            os.fsync(file.fileno())
-        known.update(lines)
-        self._known_at = self._look()
-
-    def _read_known(self) -> set[bytes]:
-        """Give the digests of the lines in the file; read again only when someone else changed it, or a bad file costs its square."""
-        seen_at = self._look()
-        if seen_at is None or seen_at != self._known_at:
-            self._known = {hashlib.sha256(line).digest() for line in self.iter_lines()}
-            self._known_at = seen_at
-        return self._known
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            stat = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return stat.st_size, stat.st_mtime_ns
-
-    def replace(self, lines: Sequence[bytes]) -> None:
-        """Keep only these lines; the file is replaced whole."""
-        fresh = self.path.with_suffix(".new")
-        fresh.write_bytes(b"".join(line + b"\n" for line in lines))
-        os.replace(fresh, self.path)  # noqa: PTH105 # atomic on one file system
-
-    def iter_lines(self) -> Iterator[bytes]:
-        """Give the letters' lines."""
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                yield from (line.rstrip(b"\n") for line in file)
-
-
 Advance = Callable[[int, int], None]  # (items done, rows done)
 Forward = Callable[[Sequence[tuple[bytes, str]]], Awaitable[None]]  # (event bytes, space) to the canonical topic
 
@@ -202,7 +150,7 @@ class Replay:
         summary = ReplaySummary()
         items = self.source.iter_items(self.paths, self.options)
         if self.checkpoint is not None:
-            summary.resumed_at = self.checkpoint.read()
+            summary.resumed_at = await self._find_start(self.checkpoint)
         for number, item in enumerate(itertools.islice(items, summary.resumed_at)):
             self._count(item, number, summary)
         number = summary.resumed_at
@@ -218,6 +166,13 @@ class Replay:
         if self.pipeline is not None:
             summary.families, summary.superseded = await count_standing(self.pipeline.store)
         return summary
+
+    async def _find_start(self, checkpoint: Checkpoint) -> int:
+        """Give the number of items done; none are when the store that held them is not there any more."""
+        done = checkpoint.read()
+        if done and self.pipeline is not None and not await self.pipeline.store.count():
+            return 0
+        return done
 
     def _count(self, item: Item, number: int, summary: ReplaySummary) -> Event | DeadLetter | None:
         """Count an item and give its event, or its dead letter, or None when it was skipped."""
@@ -279,35 +234,3 @@ async def count_standing(store: Store) -> tuple[int, int]:
 def read_event_bytes(item: SourceEvent) -> bytes:
     """Give the JSON of an item's event."""
     return item.raw if item.raw is not None else orjson.dumps(item.event)
-
-
-async def redrive_file(
-    file: DeadLetterFile,
-    pipeline: Pipeline,
-    policy: DecodePolicy,
-    *,
-    received_at: datetime,
-    selects: Callable[[DeadLetter], bool],
-) -> tuple[int, int]:
-    """Take the selected dead letters of a file through the pipeline; what is refused again stays in it.
-
-    Returns:
-        How many were driven, and how many of the selected stay.
-    """
-    events: list[Event] = []
-    kept: list[bytes] = []
-    left = 0
-    for line in file.iter_lines():
-        letter = read_dead_letter(line)
-        if selects(letter):
-            try:
-                events.append(decode(letter.value, policy=policy, received_at=received_at).event)
-            except RecordError:
-                left += 1
-            else:
-                continue
-        kept.append(line)
-    if events:
-        await pipeline.process(events, fence=Fence())
-        file.replace(kept)
-    return len(events), left

@@ -5,13 +5,21 @@ Only wiring and cli read it. Every field says its unit and meaning; secrets prin
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from guardian.core.model import SourceKind
 from guardian.core.policy import VERIFYING_KINDS, Policy
@@ -228,6 +236,7 @@ def load_settings(**overrides: object) -> Settings:
     Raises:
         ConfigError: A setting is unknown or wrong; the message names it.
     """
+    _refuse_misspelt(os.environ)
     try:
         return Settings(**overrides)  # type: ignore[arg-type] # pydantic validates
     except ValidationError as exc:
@@ -236,8 +245,26 @@ def load_settings(**overrides: object) -> Settings:
             f"settings are wrong: {faults}.",
             mend=f"correct them in {TOML_NAME} or in the environment; `guardian settings` lists all.",
         ) from exc
+    except SettingsError as exc:
+        raise ConfigError(
+            f"an environment variable GUARDIAN_… cannot be read: {exc}.",
+            mend="write lists and tables as JSON, such as GUARDIAN_KAFKA__INGRESS_TOPICS='[\"agent-a.memory\"]'.",
+        ) from exc
     except ValueError as exc:  # a TOML file that is none
         raise ConfigError(f"{TOML_NAME} cannot be read: {exc}.", mend="correct the file or remove it.") from exc
+
+
+def _refuse_misspelt(environment: Mapping[str, str]) -> None:
+    """Refuse GUARDIAN_STORE_PATH and its like: with one underscore it would be passed over in silence."""
+    for name in sorted(environment):
+        section, _, rest = name.removeprefix("GUARDIAN_").lower().partition("_")
+        is_section = section in Settings.model_fields and isinstance(Settings.model_fields[section].annotation, type)
+        if name.startswith("GUARDIAN_") and is_section and rest and not rest.startswith("_"):
+            raise ConfigError(
+                f"{name} is no setting.",
+                setting=name,
+                mend=f"write GUARDIAN_{section.upper()}__{rest.upper()}, with two underscores.",
+            )
 
 
 def _name(loc: tuple[int | str, ...]) -> str:

@@ -81,9 +81,22 @@ def place_store(settings: StoreSettings, place: str | None) -> StoreSettings:
     """Give the store settings with a path or URL from the command line put in."""
     if place is None:
         return settings
+    if not place:
+        raise ConfigError("--store is empty.", setting="store", mend="name a folder or a URL.")
     if place.startswith(("http://", "https://")):
         return settings.model_copy(update={"url": place})
     return settings.model_copy(update={"url": None, "path": Path(place)})
+
+
+def locate_state(settings: Settings, place: str | None) -> tuple[Path, str]:
+    """Give the folder for what belongs to a store (checkpoints, dead letters of replays), and the store's name in it.
+
+    That of the embedded engine is the store's own folder, so that it goes and comes back with the store.
+    """
+    store = place_store(settings.store, place)
+    if store.url is None:
+        return store.path, "embedded"
+    return settings.state_dir, f"{store.url} {store.collection}"
 
 
 def build_store(settings: StoreSettings, identity: StoreIdentity | None) -> Store:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
 from rich.console import Console
 from rich.text import Text
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+# No markup and no emoji codes: what is printed comes from memories, and is data.
+out = Console(highlight=False, markup=False, emoji=False)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+# Characters that steer a terminal or hide text: controls, and marks that turn the direction of what follows.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 # How a status is shown; words, not colours alone.
 STATUS_STYLES = {
@@ -36,9 +41,18 @@ def style_status(status: str) -> Text:
     return Text(status, style=STATUS_STYLES.get(status, ""))
 
 
+def clean(value: Any) -> Any:
+    """Make text from memories safe to print, in a value of any plain shape: what steers a terminal is shown as its code."""
+    if isinstance(value, str):
+        return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if isinstance(value, dict):
+        return {clean(key): clean(inner) for key, inner in value.items()}
+    return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def shorten(text: str | None, width: int = 80) -> str:
     """Give one line of a text, cut at a width."""
     if text is None:
         return ""
-    line = " ".join(text.split())
+    line = str(clean(" ".join(text.split())))
     return line if len(line) <= width else line[: width - 1] + "…"

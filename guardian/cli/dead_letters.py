@@ -6,19 +6,18 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from guardian.cli.console import out, print_json, shorten
+from guardian.cli.console import clean, out, print_json, say_error, shorten
 from guardian.cli.opening import JsonOption, StoreOption, opened_for_writing
-from guardian.contracts.outcome import DeadLetter, read_dead_letter
-from guardian.replay import DeadLetterFile, redrive_file
+from guardian.contracts.outcome import DeadLetter
+from guardian.dead_letter_file import FILE_NAME, DeadLetterFile, redrive_file
 from guardian.settings import Settings, load_settings
 from guardian.stream.dead_letter import StoredLetter, iter_dead_letters, redrive
-from guardian.wiring import build_decode_policy, build_kafka_options, build_pipeline
+from guardian.wiring import build_decode_policy, build_kafka_options, build_pipeline, locate_state
 
 dead_letters = typer.Typer(
     no_args_is_help=True, help="List what was refused and why, and send it again after the cause is mended."
@@ -26,26 +25,29 @@ dead_letters = typer.Typer(
 
 FINISHED_WITH_DEAD_LETTERS = 1
 TOPIC = "guardian.dead-letters"
-FILE_NAME = "dead-letters.jsonl"
 
-FileOption = Annotated[bool, typer.Option("--file", help="Those of replays, kept beside the state, instead of the topic's.")]
+FileOption = Annotated[bool, typer.Option("--file", help="Those of replays into the store, instead of the topic's.")]
 ReasonOption = Annotated[str | None, typer.Option(help="Only those refused for this reason.", show_default=False)]
 SpaceOption = Annotated[str | None, typer.Option(help="Only those of this space.", show_default=False)]
 
 
-def locate_file(settings: Settings) -> Path:
-    """Give the file that replays put their dead letters into."""
-    return settings.state_dir / FILE_NAME
+def open_file(settings: Settings, place: str | None) -> DeadLetterFile:
+    """Open the file that replays into a store put their dead letters into."""
+    return DeadLetterFile(locate_state(settings, place)[0] / FILE_NAME)
 
 
 @dead_letters.command("list")
 def list_letters(
-    file: FileOption = False, reason: ReasonOption = None, space: SpaceOption = None, as_json: JsonOption = False
+    store: StoreOption = None,
+    file: FileOption = False,
+    reason: ReasonOption = None,
+    space: SpaceOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List dead letters: where each came from, why it was refused, and the mend."""
     settings = load_settings()
     selects = _select(reason, space)
-    letters = _read_file(settings) if file else asyncio.run(_read_topic(settings))
+    letters = _read_file(open_file(settings, store)) if file else asyncio.run(_read_topic(settings))
     rows = [_build_row(letter) for letter in letters if selects(letter)]
     if as_json:
         print_json(rows)
@@ -83,8 +85,11 @@ def _select(reason: str | None, space: str | None) -> Callable[[DeadLetter], boo
     return lambda letter: (reason is None or letter.reason == reason) and (space is None or letter.space == space)
 
 
-def _read_file(settings: Settings) -> list[DeadLetter]:
-    return [read_dead_letter(line) for line in DeadLetterFile(locate_file(settings)).iter_lines()]
+def _read_file(file: DeadLetterFile) -> list[DeadLetter]:
+    letters = [letter for _, letter in file.iter_letters()]
+    if file.torn:
+        say_error(f"{file.path}: lines {', '.join(map(str, file.torn))} are torn and passed over.")
+    return letters
 
 
 async def _read_topic(settings: Settings) -> list[DeadLetter]:
@@ -114,9 +119,12 @@ async def _redrive_topic(settings: Settings, selects: Callable[[DeadLetter], boo
 
 
 async def _redrive_file(settings: Settings, place: str | None, selects: Callable[[DeadLetter], bool]) -> tuple[int, int]:
+    letters = open_file(settings, place)
+    if not any(selects(letter) for letter in _read_file(letters)):
+        return 0, 0
     async with opened_for_writing(settings, place) as (store, embedder):
         return await redrive_file(
-            DeadLetterFile(locate_file(settings)),
+            letters,
             build_pipeline(settings, store, embedder, None),
             build_decode_policy(settings, store.identity.vector_size),
             received_at=datetime.now(UTC),
@@ -142,7 +150,7 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("topic", "partition", "offset", "reason", "message", "path"):
         table.add_column(name, overflow="fold")
-    for row in rows:
+    for row in clean(rows):
         table.add_row(
             row["topic"], str(row["partition"]), str(row["offset"]), row["reason"], shorten(row["message"], 120), row["path"]
         )

@@ -190,7 +190,7 @@ async def _show_reasons(store: Store) -> None:
 async def _show_one(store: Store) -> None:
     explanation = await explain(store, SPACE, "m4")
     assert explanation is not None
-    out.print(Rule("one record with its boundary card"))
+    out.print(Rule("one record, the invoice (m4), with its boundary card"))
     for part in build_revision(explanation.revisions[0]):
         out.print(part)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from guardian.cli.console import say_error
+from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
 from guardian.cli.doctor import doctor
@@ -62,6 +62,19 @@ def call(arguments: list[str]) -> int:
     except GuardianError as exc:
         say_error(str(exc))
         return _code_of(exc)
+    except BrokenPipeError:
+        return 0  # whoever read our output has enough
+    except OSError as exc:
+        say_error(
+            f"{exc.filename or 'the operating system'}: {exc.strerror or exc}. Mend: check the path, its permissions and the free disk."
+        )
+        return USAGE
+    except Exception:  # noqa: BLE001 # the outer edge of the program: a bug is told as one, never as dead letters
+        err.print_exception(suppress=[typer])
+        say_error(
+            "this is a bug of Guardian; nothing that was not reported as done was done. Please report it with the lines above."
+        )
+        return BUG
     return code if isinstance(code, int) else 0
 
 

@@ -28,13 +28,14 @@ from rich.text import Text
 
 from guardian.cli.console import err, out, print_json, say_error
 from guardian.cli.opening import JsonOption, StoreOption, opened_for_writing
-from guardian.core.model import SourceKind
+from guardian.core.model import Scope, SourceKind
+from guardian.dead_letter_file import FILE_NAME, DeadLetterFile
 from guardian.errors import ConfigError
-from guardian.replay import Checkpoint, DeadLetterFile, Replay, ReplaySummary
+from guardian.replay import Checkpoint, Replay, ReplaySummary
 from guardian.settings import Settings, load_settings
 from guardian.sources.port import Order, Source, SourceOptions
 from guardian.sources.registry import by_name, detect
-from guardian.wiring import build_decode_policy, build_pipeline, build_publisher, forward_events, open_producer
+from guardian.wiring import build_decode_policy, build_pipeline, build_publisher, forward_events, locate_state, open_producer
 
 FINISHED_WITH_DEAD_LETTERS = 1
 
@@ -73,10 +74,12 @@ def replay(  # one parameter an option
     """Replay FILES into a store (or, with --to-topic, onto the canonical topic).
 
     An interrupted replay goes on where it was when it is started again. A second replay changes nothing. What cannot be read or
-    believed goes whole to the dead letters (`guardian dead-letters list`); the exit code is then 1.
+    believed goes whole to the dead letters (`guardian dead-letters list --file`); the exit code is then 1.
     """
     settings = load_settings()
     source = choose_source(files, format_name)
+    if source.name == "cloudevents" and (source_kind is not None or scope):
+        raise ConfigError("native events say their source and scope themselves.", mend="leave out --source-kind and --scope.")
     options = SourceOptions(space=space, source_kind=source_kind, scope=read_scope(scope or []), order=Order(order.value))
     job = _Job(settings, source, files, options, store, to_topic=to_topic, publish=publish, restart=restart)
     summary = asyncio.run(job.run())
@@ -84,6 +87,9 @@ def replay(  # one parameter an option
         print_json(describe(summary))
     else:
         out.print(build_table(summary, source))
+        if summary.dead_letters:
+            place = "" if store is None else f" --store {store}"
+            err.print(f"the dead letters are in {job.dead_letters.path}: guardian dead-letters list --file{place}")
     return FINISHED_WITH_DEAD_LETTERS if summary.dead_letters else 0
 
 
@@ -110,6 +116,8 @@ def read_scope(pairs: list[str]) -> dict[str, str]:
         name, separator, value = pair.partition("=")
         if not separator:
             raise ConfigError(f"--scope {pair} is no pair.", mend="write it as --scope user_id=ann.")
+        if name not in Scope.__slots__:
+            raise ConfigError(f"--scope {name} is no part of a scope.", mend=f"use one of {', '.join(Scope.__slots__)}.")
         scope[name] = value
     return scope
 
@@ -150,9 +158,11 @@ class _Job:
                     raise
 
     async def _build(self, stack: AsyncExitStack) -> Replay:
-        target = "topic" if self.to_topic else str(self.store or self.settings.store.url or self.settings.store.path)
-        marks = (self.source.name, self.options.space or "", target)
-        checkpoint = Checkpoint(self.settings.state_dir, self.files, *marks)
+        folder, target = locate_state(self.settings, self.store)
+        if self.to_topic:
+            folder, target = self.settings.state_dir, f"{self.settings.kafka.bootstrap} {self.settings.kafka.topic_prefix}"
+        checkpoint = Checkpoint(folder, self.files, self.source.name, repr(self.options), target)
+        self.dead_letters = DeadLetterFile(folder / FILE_NAME)
         if self.restart:
             checkpoint.clear()
         pipeline = forward = None
@@ -174,7 +184,7 @@ class _Job:
             options=self.options,
             decode_policy=build_decode_policy(self.settings, vector_size),
             received_at=datetime.now(UTC),
-            dead_letters=DeadLetterFile(self.settings.state_dir / "dead-letters.jsonl"),
+            dead_letters=self.dead_letters,
             pipeline=pipeline,
             forward=forward,
             checkpoint=checkpoint,

@@ -9,7 +9,7 @@ import orjson
 import typer
 from rich.table import Table
 
-from guardian.cli.console import out, print_json, shorten, style_status
+from guardian.cli.console import clean, out, print_json, shorten, style_status
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.embed.port import Embedder
 from guardian.ports import Hit, Store
@@ -75,7 +75,7 @@ def build_table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("memory", "status", "slots", "text", "replaced by"):
         table.add_column(name, overflow="fold")
-    for row in rows:
+    for row in clean(rows):
         table.add_row(
             row["memory_id"],
             style_status(row["status"]),

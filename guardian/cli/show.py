@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from guardian.cli.console import out, print_json, say_error, shorten, style_status
+from guardian.cli.console import clean, out, print_json, say_error, shorten, style_status
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.read.explain import Branch, Explanation, explain
 from guardian.settings import load_settings
@@ -43,7 +43,7 @@ async def _explain(space: str, memory_id: str, place: str | None) -> Explanation
 
 def build_page(explanation: Explanation) -> Group:
     """Draw everything known about a memory."""
-    parts: list[Any] = [Text(f"{explanation.memory_id}  in {explanation.space}", style="bold")]
+    parts: list[Any] = [Text(clean(f"{explanation.memory_id}  in {explanation.space}"), style="bold")]
     if not explanation.revisions:
         parts.append(Text("named as a parent, but never written here"))
     for row in explanation.revisions:
@@ -58,6 +58,7 @@ def build_page(explanation: Explanation) -> Group:
 
 def build_revision(row: dict[str, Any]) -> list[Any]:
     """Draw one revision: text, standing, card."""
+    row = clean(row)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -127,7 +128,7 @@ def build_tree(branch: Branch) -> Tree:
 
 def label_branch(branch: Branch) -> Text:
     """Label a node of a tree."""
-    label = Text(f"{branch.memory_id} ", style="bold") + style_status(branch.status)
+    label = Text(f"{clean(branch.memory_id)} ", style="bold") + style_status(branch.status)
     if branch.how == "inferred":
         label += Text(f" inferred, similarity {branch.similarity:.2f}", style="magenta")
     elif branch.how == "linked":
@@ -140,7 +141,7 @@ def build_events(events: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("what", "event", "time", "says"):
         table.add_column(name, overflow="fold")
-    for event in sorted(events, key=lambda event: event["time"]):
+    for event in sorted(clean(events), key=lambda event: event["time"]):
         says = ", ".join(
             f"{name}: {value}" for name, value in event.items() if name not in {"what", "source", "id", "time"} and value
         )

@@ -11,7 +11,7 @@ from guardian.core.decision import Decision
 from guardian.core.fact import dump_correction, place_in_chain
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status
-from guardian.core.node import Node, build_reasons, dump_node, name_via
+from guardian.core.node import Node, build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
 from guardian.core.rules.card import induce_card
@@ -215,7 +215,7 @@ def _build_correction_view(decision: Decision, standing: Standing) -> Correction
                 revision=node.revision,
                 record_id=node.id,
                 via=name_via(node, standing.key),
-                is_mixed=node.is_mixed,
+                is_mixed=is_mixed(node, standing.key),
             )
         )
     correction = standing.correction

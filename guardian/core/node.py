@@ -214,11 +214,6 @@ class Node:
             return Status.SUPERSEDED
         return Status.VERIFIED if self.is_verified else Status.ACTIVE
 
-    @property
-    def is_mixed(self) -> bool:
-        """Whether it was felled although another of its roots still stands."""
-        return bool(self.felled) and bool(self.edges) and self.has_standing_root
-
 
 def drop_self(parents: tuple[str, ...] | None, memory_id: str) -> tuple[str, ...] | None:
     """Give declared parents as a sorted set without the memory itself: a self-parent is ignored everywhere."""
@@ -390,6 +385,11 @@ def _dump_reach(reach: Reach) -> list[Any]:
     ]
 
 
+def is_mixed(node: Node, key: str) -> bool:
+    """Tell whether a correction fells a record although another of its roots stands; one that it names needs no second look."""
+    return key not in node.target_of and bool(node.edges) and node.has_standing_root
+
+
 def name_via(node: Node, key: str) -> str:
     """Name what felled a record: itself when the correction names it, else the target it derives from."""
     return node.memory_id if key in node.target_of else node.reached[key].via
@@ -406,7 +406,7 @@ def build_reasons(node: Node) -> list[dict[str, Any]]:
                 "id": f"{reach.source}#{reach.event_id}",
                 "via": name_via(node, key),
                 "replacement": reach.replacement,
-                "mixed": node.is_mixed,
+                "mixed": is_mixed(node, key),
             }
         )
     if not node.is_current and not node.is_erased:

@@ -346,7 +346,7 @@ class EdgeStore:
             raise ConfigError(
                 f"the store at {self.path} has dense vectors of another size than {wanted.vector_size}.",
                 setting="embedding",
-                mend="choose the embedder that was chosen before, or run `guardian migrate`.",
+                mend="choose the embedder that was chosen before, or replay your logs into a new store (`guardian replay FILES --store NEW`).",
             ) from exc
         write_meta(self._open_shard, wanted)
 

@@ -102,7 +102,7 @@ def check_shard(shard: EdgeShard, identity: StoreIdentity | None, *, place: str)
             raise ConfigError(
                 f"{place} has {'no index' if found is None else 'an index of another type'} on '{field}' ({index}).",
                 setting="store",
-                mend="run `guardian migrate`, which builds the indexes.",
+                mend="replay your logs into a new store (`guardian replay FILES --store NEW`), which builds them.",
             )
     return found_identity
 

@@ -84,7 +84,7 @@ def build_dense_identity(identity: StoreIdentity, *, embedding: str, vector_size
         raise ConfigError(
             f"the store has dense vectors of {identity.embedding!r} ({identity.vector_size}) already.",
             setting="embedding",
-            mend="run `guardian migrate` to move to another embedder.",
+            mend="replay your logs into a new store made for the other embedder (`guardian replay FILES --store NEW`).",
         )
     return wanted
 
@@ -93,5 +93,5 @@ def _choose_mend(kept: StoreIdentity, wanted: StoreIdentity) -> str:
     if kept.schema_version > wanted.schema_version:
         return "run the newer Guardian that wrote it."
     if kept.vector_size == 0 and (kept.schema_version, kept.bm25) == (wanted.schema_version, wanted.bm25):
-        return "run `guardian embed --fill` once, which adds the vectors; or set the embedder to `none`."
-    return "run `guardian migrate`, which builds a store for the new values; or set the old ones again."
+        return "set the embedder to `none`; or, with a model set, run `guardian embed --fill` once, which adds the vectors."
+    return "set the old values again, or replay your logs into a new store made for the new ones (`guardian replay FILES --store NEW`)."

@@ -302,7 +302,7 @@ class QdrantStore:
                 raise ConfigError(
                     f"{self._place} has {'an index of another type' if field in schema else 'no index'} on '{field}' ({index}).",
                     setting="store",
-                    mend="run `guardian migrate`, which builds the indexes.",
+                    mend="replay your logs into a new store (`guardian replay FILES --store NEW`), which builds them.",
                 )
 
     async def _read_meta(self) -> Mapping[str, Any] | None:

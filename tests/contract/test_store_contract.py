@@ -608,12 +608,12 @@ class TestIdentity:
     @pytest.mark.parametrize(
         ("change", "mend"),
         [
-            ({"embedding": "other"}, "guardian migrate"),
-            ({"vector_size": 5}, "guardian migrate"),
-            ({"bm25": "german"}, "guardian migrate"),
-            ({"schema_version": 2}, "guardian migrate"),
+            ({"embedding": "other"}, "guardian replay"),
+            ({"vector_size": 5}, "guardian replay"),
+            ({"bm25": "german"}, "guardian replay"),
+            ({"schema_version": 2}, "guardian replay"),
             ({"schema_version": 0}, "newer Guardian"),
-            ({"embedding": "none", "vector_size": 0}, "guardian migrate"),
+            ({"embedding": "none", "vector_size": 0}, "guardian replay"),
         ],
     )
     async def test_another_identity_is_refused_with_both_values_and_the_mend(

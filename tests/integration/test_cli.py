@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
+def run(tmp_path: Path) -> Run:
     """Run `guardian …` in a folder of its own, with no settings from outside."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
 
@@ -39,7 +40,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
             check=False,
         )
 
-    yield call
+    return call
 
 
 def write(path: Path, *events: dict[str, object]) -> Path:
@@ -104,12 +105,12 @@ def test_a_bad_line_costs_itself_and_the_exit_code_says_so(run: Run, tmp_path: P
     assert summary["records"] == 2
     assert sum(summary["dead_letters"].values()) == 5
     assert summary["dead_letters"]["text_blank"] == 1
-    listed = run("dead-letters", "list", "--file", "--json")
+    listed = run("dead-letters", "list", "--file", "--store", "bank", "--json")
     assert listed.returncode == 0, listed.stderr.decode()
     letters = json.loads(listed.stdout)
     assert len(letters) == 5
     assert run("replay", path, "--store", "bank", "--format", "cloudevents").returncode == 1
-    assert len(json.loads(run("dead-letters", "list", "--file", "--json").stdout)) == 5
+    assert len(json.loads(run("dead-letters", "list", "--file", "--store", "bank", "--json").stdout)) == 5
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in MEM0.glob("*.db")))
@@ -192,7 +193,7 @@ def test_an_interrupted_replay_goes_on_and_ends_in_the_same_bytes(run: Run, tmp_
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
     environment["PYTHONPATH"] = str(EXAMPLES.parent)
     process = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    checkpoints = tmp_path / ".guardian" / "replays"
+    checkpoints = tmp_path / "cut" / "replays"
     deadline = time.monotonic() + 60
     while not (checkpoints.is_dir() and list(checkpoints.glob("*.json"))) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -263,3 +264,80 @@ def test_settings_are_listed_with_secrets_masked(run: Run) -> None:
     assert done.returncode == 0
     assert b"sesame" not in done.stdout
     assert json.loads(done.stdout)["limits"]["max_text_bytes"] == 32768
+
+
+def test_memory_text_cannot_steer_the_terminal_or_the_printing(run: Run, tmp_path: Path) -> None:
+    """Markup is shown as it stands, control sequences as their codes, and nothing breaks."""
+    text = "array [int] of [bold]weights[/b] costs [red]5 \x1b[2J\x1b]0;title\x07 \u202eevil"
+    path = write(tmp_path / "odd.jsonl", event("e1", memory_id="a[/x]", text=text))
+    assert run("replay", path, "--store", "bank").returncode == 0
+    for arguments in (("search", "s", "weights"), ("show", "s", "a[/x]")):
+        done = run(*arguments, "--store", "bank")
+        assert done.returncode == 0, done.stderr.decode()
+        assert b"[bold]weights[/b]" in done.stdout
+        assert b"\x1b" not in done.stdout
+        assert "\u202e".encode() not in done.stdout
+
+
+def test_a_checkpoint_does_not_outlive_its_store(run: Run, tmp_path: Path) -> None:
+    """A replay was cut, its store removed: the next one begins at the first row."""
+    path = write(tmp_path / "few.jsonl", *(event(f"e{n}", memory_id=f"m{n}", text=f"shelf {n}") for n in range(5)))
+    assert run("replay", path, "--store", "bank").returncode == 0
+    checkpoints = tmp_path / "bank" / "replays"
+    checkpoints.mkdir(exist_ok=True)
+    script = (
+        "from pathlib import Path\nfrom guardian.replay import Checkpoint\nfrom guardian.sources.port import SourceOptions\n"
+        f"Checkpoint(Path('bank'), [Path({str(path)!r})], 'cloudevents', repr(SourceOptions()), 'embedded').write(3)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
+    assert json.loads(run("replay", path, "--store", "bank", "--json").stdout)["resumed_at"] == 3
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
+    kept = {found.name: found.read_bytes() for found in checkpoints.glob("*.json")}
+    shutil.rmtree(tmp_path / "bank")
+    checkpoints.mkdir(parents=True)
+    for name, content in kept.items():
+        (checkpoints / name).write_bytes(content)
+    done = json.loads(run("replay", path, "--store", "bank", "--json").stdout)
+    assert (done["resumed_at"], done["records"]) == (0, 5)
+
+
+def test_dead_letters_belong_to_their_store_and_survive_a_torn_line(run: Run, tmp_path: Path) -> None:
+    """Each store has its own; a torn last line costs itself; a re-drive takes what is right now."""
+    long = write(tmp_path / "long.jsonl", event("e1", memory_id="a", text="x" * 100))
+    other = write(tmp_path / "other.jsonl", event("e2", memory_id="b", text="y" * 100))
+    tight = {"GUARDIAN_LIMITS__MAX_TEXT_BYTES": "50"}
+    assert run("replay", long, "--store", "one", env=tight).returncode == 1
+    assert run("replay", other, "--store", "two", env=tight).returncode == 1
+    letters = tmp_path / "one" / "dead-letters.jsonl"
+    with letters.open("ab") as file:
+        file.write(b'{"specversion":"1.0","id":"to')
+    assert run("replay", other, "--store", "one", env=tight).returncode == 1
+    listed = run("dead-letters", "list", "--file", "--store", "one", "--json")
+    assert [row["memory_id"] for row in json.loads(listed.stdout)] == ["a", "b"]
+    assert b"2" in listed.stderr
+    assert run("dead-letters", "redrive", "--file", "--store", "one").returncode == 0
+    assert json.loads(run("dead-letters", "list", "--file", "--store", "one", "--json").stdout) == []
+    assert len(run("export", "--store", "one").stdout.splitlines()) == 2
+    assert len(json.loads(run("dead-letters", "list", "--file", "--store", "two", "--json").stdout)) == 1
+    assert run("dead-letters", "redrive", "--file", "--store", "nowhere").returncode == 0
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_settings_that_would_be_passed_over_are_refused(run: Run) -> None:
+    """One underscore too few, a list that is no JSON: the message names the variable's right form."""
+    single = run("settings", env={"GUARDIAN_STORE_PATH": "x"})
+    assert single.returncode == 2
+    assert b"GUARDIAN_STORE__PATH" in single.stderr
+    plain = run("settings", env={"GUARDIAN_KAFKA__INGRESS_TOPICS": "a.memory"})
+    assert plain.returncode == 2
+    assert b"JSON" in plain.stderr
+
+
+def test_what_cannot_be_written_is_said_without_a_traceback(run: Run) -> None:
+    """An output that cannot be made ends with 2 and names the path."""
+    assert run("replay", STORY, "--store", "bank").returncode == 0
+    done = run("export", "--store", "bank", "-o", "no/such/folder/x.jsonl")
+    assert done.returncode == 2
+    assert b"no/such/folder/x.jsonl" in done.stderr
+    assert b"Traceback" not in done.stderr

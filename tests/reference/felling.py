@@ -26,7 +26,8 @@ class Felling:
                 "id": f"{correction.ref.source}#{correction.ref.id}",
                 "via": _via(record, correction, self.lineage),
                 "replacement": correction.replacement,
-                "mixed": not self.standing.isdisjoint(self.lineage.ancestors[record]),
+                "mixed": record not in correction.live_targets.get(record.memory_id, ())
+                and not self.standing.isdisjoint(self.lineage.ancestors[record]),
             }
             for correction, nodes in self.felled.items()
             if record in nodes
