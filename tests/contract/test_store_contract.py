@@ -742,8 +742,8 @@ class TestTwin:
             for each in (twin, store):
                 await each.apply(phases, fence=FENCE)
             assert await read_all(store) == await read_all(twin)
-            for field in ("roots", "status", "kind"):
-                assert await store.count_values(field, space="s1") == await twin.count_values(field, space="s1")
+            for name in ("roots", "status", "kind"):
+                assert await store.count_values(name, space="s1") == await twin.count_values(name, space="s1")
             assert await store.count_without_vector() == await twin.count_without_vector()
             lacking = {point.id for point in await store.fetch_without_vector(1_000)}
             assert lacking == {point.id for point in await twin.fetch_without_vector(1_000)}

@@ -53,11 +53,9 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
     }
     expected = {"guardian doctor": 2}  # topics are applied two lines later
     ran = []
-    for line in list_commands():
+    for line in (command.replace("make demo", "guardian demo") for command in list_commands()):
         if line.startswith("make "):
-            if line != "make demo":
-                continue
-            line = "guardian demo"
+            continue
         assert line.startswith("guardian "), line
         command = [sys.executable, "-m", *shlex.split(line)]
         if line == "guardian worker":
