@@ -10,7 +10,7 @@ from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
 from guardian.core.fact import dump_correction, place_in_chain
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status
+from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node, build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
@@ -152,7 +152,9 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     disposition = decision.intake.dispositions[position]
     questions: list[Question] = []
     record = correction = None
-    if disposition is Disposition.DISPUTED:
+    # A write that supersedes without being believed lands as a write; what it asked for is for a person to decide.
+    is_presumptuous = isinstance(event, Written) and bool(event.supersedes) and not decision.policy.believes(event)
+    if disposition is Disposition.DISPUTED or is_presumptuous:
         questions.append(_build_dispute(event))
     node_id = decision.intake.node_of.get(position)
     node = decision.world.nodes.get(node_id) if node_id is not None else None
@@ -246,10 +248,14 @@ def _build_dispute(event: Event) -> Question:
         subjects, authority = (event.memory_id,), event.authority
     elif isinstance(event, Retracted):
         authority = event.authority
+    elif isinstance(event, Written):
+        subjects, authority = event.supersedes, event.source
     kind = None if authority is None else authority.kind.value
     detail: dict[str, object] = {"asked": type(event).__name__.lower(), "authority": kind}
     if isinstance(event, Corrected) and event.replacement is not None:
         detail["replacement"] = event.replacement
+    elif isinstance(event, Written):
+        detail["replacement"] = event.memory_id
     return Question(kind="dispute", subjects=tuple(sorted(set(subjects))), detail=detail)
 
 

@@ -405,3 +405,13 @@ async def test_what_was_deleted_is_kept_and_never_found(bank: Bank) -> None:
     assert reasons_of(await bank.row("a")) == ["deleted"]
     await bank.send(written("a", "Crate 3 is grey", src="tool", t=2))
     assert await bank.statuses() == {"a": ["superseded", "active"]}
+
+
+async def test_an_agent_cannot_supersede_by_its_own_word(bank: Bank) -> None:
+    """A write that supersedes without being believed lands, supersedes nothing, and is put before a person."""
+    await bank.send(written("a", "Gate 4 opens at 7", src="tool"))
+    report = await bank.send(written("b", "Gate 4 opens at 9", src="agent", verified=True, supersedes=["a"], t=5))
+    assert {bank_row["status"] for bank_row in (await bank.row("a"), await bank.row("b"))} == {"active"}
+    (question,) = report.outcomes[0].questions
+    assert (question.kind, question.subjects, question.detail["replacement"]) == ("dispute", ("a",), "b")
+    assert report.refused_claims == 1
