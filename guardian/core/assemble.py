@@ -11,7 +11,8 @@ from guardian.core.decision import Decision
 from guardian.core.fact import dump_correction, place_in_chain
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status, Written
-from guardian.core.node import Node, build_reasons, dump_node, is_mixed, name_via
+from guardian.core.node import Node
+from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
 from guardian.core.rules.card import induce_card

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 from guardian.core.moment import format_optional, format_time
-from guardian.core.node import Node, build_reasons, load_node
+from guardian.core.node import Node
+from guardian.core.payload import build_reasons, load_node
 from guardian.core.point import Point, PointKind
 
 # What an export is made of.

@@ -24,7 +24,8 @@ from guardian.core.fact import (
     load_verdict,
 )
 from guardian.core.needs import Needs
-from guardian.core.node import TRUNCATED_ROOT, Edge, Node, build_unseen, load_node
+from guardian.core.node import TRUNCATED_ROOT, Edge, Node, build_unseen
+from guardian.core.payload import load_node
 from guardian.core.point import NODES, Point, PointKind
 
 

@@ -13,7 +13,8 @@ from guardian.core.claim import dump_source
 from guardian.core.export import build_row
 from guardian.core.moment import format_time
 from guardian.core.needs import Needs
-from guardian.core.node import Node, load_node
+from guardian.core.node import Node
+from guardian.core.payload import load_node
 from guardian.core.point import NODES, Point, PointKind
 from guardian.ports import Store
 

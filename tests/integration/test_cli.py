@@ -341,3 +341,23 @@ def test_what_cannot_be_written_is_said_without_a_traceback(run: Run) -> None:
     assert done.returncode == 2
     assert b"no/such/folder/x.jsonl" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+REAL_DATA = os.environ.get("GUARDIAN_REAL_DATA")
+
+
+@pytest.mark.skipif(not REAL_DATA, reason="GUARDIAN_REAL_DATA names no folder of real exports")
+@pytest.mark.parametrize("folder", ["mcp_memory_graph", "mcp_memory_mindstrike"])
+def test_real_histories_of_an_mcp_memory_file_replay(run: Run, folder: str) -> None:
+    """All versions of a real file replay without a dead letter, every row is accounted for, a second run changes nothing."""
+    files = sorted(Path(str(REAL_DATA), folder).glob("v*.jsonl"))
+    rows = sum(len(file.read_text().splitlines()) for file in files)
+    first = run("replay", *files, "--store", "bank", "--space", "graph", "--json")
+    assert first.returncode == 0, first.stderr.decode()
+    summary = json.loads(first.stdout)
+    assert summary["rows"] == rows
+    assert summary["records"] > 0
+    before = run("export", "--store", "bank").stdout
+    second = json.loads(run("replay", *files, "--store", "bank", "--space", "graph", "--json").stdout)
+    assert (second["records"], second["felled"]) == (0, 0)
+    assert run("export", "--store", "bank").stdout == before

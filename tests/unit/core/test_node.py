@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 
 from guardian.core.model import Event, Status
-from guardian.core.node import Node, drop_self, dump_node, load_node
+from guardian.core.node import Node, drop_self
+from guardian.core.payload import dump_node, load_node
 from guardian.core.point import HEAVY_FIELDS, NODES, Point
 from tests.builders import corrected, erased, written
 from tests.strategies import event_sets

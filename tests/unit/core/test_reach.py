@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guardian.core.model import Event
-from guardian.core.node import build_reasons
+from guardian.core.payload import build_reasons
 from guardian.core.world import World
 from tests.builders import corrected, linked, retracted, written
 from tests.unit.core.worlds import build_world, revision
