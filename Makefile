@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 # Where pip keeps what it fetched; shared by the light and the full environment.
 LIGHT := $(VENV)/.light
 FULL := $(VENV)/.full
-# Set to run the tests that read real exports of other memory systems.
-export GUARDIAN_REAL_DATA
+# GUARDIAN_REAL_DATA in the environment names a folder of real exports for the tests that read them.
 export HF_HUB_OFFLINE ?= 1
 
 .PHONY: demo test check format lint types imports schemas bench simulate clean help

@@ -209,7 +209,7 @@ class TestSourceContract:
 REAL_DATA = os.environ.get("GUARDIAN_REAL_DATA")
 
 
-@pytest.mark.skipif(REAL_DATA is None, reason="GUARDIAN_REAL_DATA names no folder of real files")
+@pytest.mark.skipif(not REAL_DATA, reason="GUARDIAN_REAL_DATA names no folder of real files")
 @pytest.mark.parametrize(
     ("folder", "pattern", "written", "deleted"),
     [

@@ -85,6 +85,11 @@ class Schedule:
         self.now_ms = max(self.now_ms, min(task.ready_ms for task in self.tasks))
         return self._random.choice([task for task in self.tasks if task.ready_ms <= self.now_ms])
 
+    def kill_all(self) -> None:
+        """End all tasks, so that what they hold is given back."""
+        for task in self.tasks:
+            task.kill()
+
     def give_turn(self, task: Task) -> None:
         """Let a task go on."""
         self.steps += 1

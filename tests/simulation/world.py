@@ -318,6 +318,8 @@ def simulate(script: Script, parts: Parts | None = None) -> Report:
         report.where = f"{frame.name} in {frame.filename.rsplit('/', 2)[-1]}"
     else:
         raise AssertionError("the world waits for something outside")
+    finally:
+        world.schedule.kill_all()
     report.trace, report.steps, report.compared = world.trace, world.schedule.steps, world.checks.compared
     report.faults, report.struck = world.faults.count(), world.faults.struck
     report.digest = hashlib.sha256("\n".join([*world.trace, str(report.violation)]).encode()).hexdigest()[:16]
