@@ -37,7 +37,7 @@ async def create_by_hand(bootstrap: str, name: str, partitions: int, config: dic
         answer = await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=config)])
         assert [error[1] for error in answer.topic_errors] == [0]
         # The controller has it before the broker tells of it, and only asking shows that.
-        while name not in await admin.list_topics():  # noqa: ASYNC110
+        while name not in await admin.list_topics():  # noqa: ASYNC110 # a broker tells nobody when a topic is there
             await asyncio.sleep(0.05)
     finally:
         await admin.close()

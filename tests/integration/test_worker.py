@@ -119,7 +119,7 @@ async def test_the_stream_and_the_pipeline_alone_leave_the_same_bytes(kafka_rig:
         )
         async with running(worker) as task:
             await wait_until(lambda worker=worker: count_events(worker) == len(events), what="all events")
-            assert await export(worker._pipeline.store) == expected  # type: ignore[union-attr]
+            assert await export(worker._pipeline.store) == expected  # type: ignore[union-attr] # the test knows that it is there
         assert task.result() == 0
 
 
@@ -176,7 +176,7 @@ async def test_a_record_under_a_strange_key_reaches_its_space(rig: Rig) -> None:
         await rig.produce("guardian.events", events, keyed=False)
         await wait_until(lambda: has_records(store, 30), what="all records")
     assert await export(store) == await decide_directly(events)
-    assert worker.metrics.registry.get_sample_value("guardian_events_rerouted_total") > 0  # type: ignore[operator]
+    assert worker.metrics.registry.get_sample_value("guardian_events_rerouted_total") > 0  # type: ignore[operator] # None would fail the comparison, as it should
 
 
 async def test_a_record_beyond_all_limits_holds_nothing_up(embedded_broker: Any, tmp_path: Path) -> None:

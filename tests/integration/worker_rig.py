@@ -75,7 +75,7 @@ class Rig:
             try:
                 await admin.create_topics([NewTopic(self.prefix + name, 3, 1) for name in ingress])
                 # The controller has them before the broker tells of them, and only asking shows that.
-                while not {self.prefix + name for name in ingress} <= set(await admin.list_topics()):  # noqa: ASYNC110
+                while not {self.prefix + name for name in ingress} <= set(await admin.list_topics()):  # noqa: ASYNC110 # a broker tells nobody when a topic is there
                     await asyncio.sleep(0.05)
             finally:
                 await admin.close()

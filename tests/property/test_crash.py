@@ -76,7 +76,7 @@ STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure)
 @pytest.mark.parametrize("names", list(itertools.permutations("abky"))[::5], ids="".join)
 async def test_a_crash_after_any_write_is_made_good(story: object, names: Sequence[str]) -> None:
     """Whichever write was the last, the same events again, one by one or together, end where they would have ended."""
-    known, struck = story(names)  # type: ignore[operator]
+    known, struck = story(names)  # type: ignore[operator] # None would fail the comparison, as it should
     whole = Bank()
     await whole.send(*known)
     await whole.send(*struck)

@@ -84,7 +84,7 @@ def test_any_non_empty_id_arrives_unchanged(memory_id: str) -> None:
 def test_naming_no_parents_is_apart_from_naming_none() -> None:
     """Absent or null parents are inherited, an empty list denies them."""
     given = [write_wire(), write_wire(parents=None), write_wire(parents=[])]
-    assert [decode_wire(wire).event.parents for wire in given] == [None, None, ()]  # type: ignore[union-attr]
+    assert [decode_wire(wire).event.parents for wire in given] == [None, None, ()]  # type: ignore[union-attr] # the test knows that it is there
 
 
 def test_unknown_fields_of_nested_objects_are_kept_under_their_name() -> None:

@@ -181,14 +181,14 @@ def test_limits_are_the_policys() -> None:
     assert refusal(wire(text="xxxx"), policy=DecodePolicy(max_text_bytes=3))[0] == "text_too_large"
     assert refusal(wire(observed_at="2026-03-01T00:00:02Z"), policy=DecodePolicy(future_tolerance_s=1))[0] == "time_in_future"
     any_size = decode(wire(vector=[1, 2, 3]), policy=DecodePolicy(vector_size=None), received_at=RECEIVED_AT)
-    assert any_size.event.vector == (1.0, 2.0, 3.0)  # type: ignore[union-attr]
+    assert any_size.event.vector == (1.0, 2.0, 3.0)  # type: ignore[union-attr] # the test knows that it is there
 
 
 def test_nesting_up_to_the_limit_can_be_sent_on() -> None:
     """What is accepted can be encoded again, with its envelope around it."""
     value = raw('{"memory_id":"m","text":"x","metadata":{"k":' + "[" * 248 + "]" * 248 + "}}")
     event = decode(value, policy=DecodePolicy(), received_at=RECEIVED_AT).event
-    assert orjson.loads(build.encode_event(event))["data"]["metadata"] == event.metadata  # type: ignore[union-attr]
+    assert orjson.loads(build.encode_event(event))["data"]["metadata"] == event.metadata  # type: ignore[union-attr] # the test knows that it is there
 
 
 @settings(deadline=None)
