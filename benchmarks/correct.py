@@ -18,7 +18,7 @@ from guardian.core.point import Phase
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
 from guardian.settings import KafkaSettings, Settings
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 from guardian.wiring import build_identity, build_pipeline
 
 SPACE = "family"

@@ -27,8 +27,8 @@ from guardian.embed.given import GivenEmbedder
 from guardian.embed.port import Embedder
 from guardian.ports import Fence, Store
 from guardian.settings import Settings
-from guardian.store.edge import EdgeStore
-from guardian.store.edge_shard import make_shard
+from guardian.store.edge.shard import make_shard
+from guardian.store.edge.store import EdgeStore
 from guardian.store.layout import DENSE, SPARSE, iter_slices
 from guardian.wiring import build_identity, build_pipeline
 

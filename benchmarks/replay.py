@@ -26,7 +26,7 @@ from guardian.replay import Checkpoint, DeadLetterFile, Replay
 from guardian.settings import EmbeddingSettings, Settings
 from guardian.sources.native import NativeSource
 from guardian.sources.port import SourceOptions
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 from guardian.wiring import build_decode_policy, build_embedder, build_identity, build_policy_of
 
 AIM = Aim(value=0.7)

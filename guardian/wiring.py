@@ -21,10 +21,10 @@ from guardian.errors import ConfigError
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher, Store, StoreIdentity
 from guardian.settings import EmbeddingSettings, Settings, StoreSettings
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 from guardian.store.identity import NO_EMBEDDING
 from guardian.store.layout import SCHEMA_VERSION
-from guardian.stream.kafka import KafkaOptions, Outgoing, Producer
+from guardian.stream.broker.kafka import KafkaOptions, Outgoing, Producer
 from guardian.stream.publisher import KafkaPublisher
 from guardian.telemetry.log import configure_logging
 from guardian.telemetry.metrics import Metrics
@@ -112,7 +112,7 @@ def build_store(settings: StoreSettings, identity: StoreIdentity | None) -> Stor
 
 
 def _build_server_store(settings: StoreSettings, identity: StoreIdentity | None) -> Store:
-    from guardian.store.qdrant import QdrantStore, build_client  # noqa: PLC0415 # the client takes a second that few need
+    from guardian.store.qdrant.store import QdrantStore, build_client  # noqa: PLC0415 # the client takes a second that few need
 
     assert settings.url is not None
     if urlparse(settings.url).hostname is None:

@@ -24,8 +24,8 @@ from typing import Self
 import pytest
 
 from guardian.errors import ConfigError
-from guardian.stream.broker_process import STOP_TIMEOUT_S, BrokerProcess, choose_port
-from guardian.stream.embedded_broker import EmbeddedBroker, find_broker_binary
+from guardian.stream.broker.embedded import EmbeddedBroker, find_broker_binary
+from guardian.stream.broker.process import STOP_TIMEOUT_S, BrokerProcess, choose_port
 
 KAFKA_FOLDER = Path(__file__).parent / "integration" / "kafka"
 POM = KAFKA_FOLDER / "pom.xml"

@@ -29,8 +29,8 @@ from guardian.ports import Store
 from guardian.read.explain import explain
 from guardian.read.retrieve import Question, retrieve
 from guardian.settings import Settings, load_settings
-from guardian.stream.broker_process import choose_port
-from guardian.stream.embedded_broker import EmbeddedBroker
+from guardian.stream.broker.embedded import EmbeddedBroker
+from guardian.stream.broker.process import choose_port
 from guardian.topics import apply, load_declarations
 from guardian.wiring import build_store, forward_events, open_producer
 

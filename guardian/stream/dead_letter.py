@@ -29,9 +29,9 @@ from guardian.contracts.outcome import (
     read_dead_letter,
 )
 from guardian.errors import ConfigError, DependencyError, RecordError
-from guardian.stream.batch import Refused
-from guardian.stream.kafka import KafkaOptions, Outgoing, Producer, broker_errors, build_consumer, fetch_topics
-from guardian.stream.origin import TIMESTAMP_HEADER, Record, to_time
+from guardian.stream.broker.kafka import KafkaOptions, Outgoing, Producer, broker_errors, build_consumer, fetch_topics
+from guardian.stream.plane.batch import Refused
+from guardian.stream.plane.origin import TIMESTAMP_HEADER, Record, to_time
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from guardian.errors import RecordError
-from guardian.stream.batch import Batch, Forward
+from guardian.stream.broker.kafka import Outgoing, Producer
 from guardian.stream.dead_letter import DeadLetterSender
-from guardian.stream.kafka import Outgoing, Producer
-from guardian.stream.origin import Header, Record, build_origin_headers
+from guardian.stream.plane.batch import Batch, Forward
+from guardian.stream.plane.origin import Header, Record, build_origin_headers
 from guardian.telemetry.metrics import RECORD_TOO_LARGE, Metrics
 
 

@@ -17,11 +17,11 @@ from guardian.contracts.codec import Decoded, decode
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
-from guardian.stream.batch import Batch, Role
+from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.forward import build_forward, send_dead_letters, send_forwards
-from guardian.stream.kafka import Producer
-from guardian.stream.origin import Record, TopicTrust, read_received_at
+from guardian.stream.plane.batch import Batch, Role
+from guardian.stream.plane.origin import Record, TopicTrust, read_received_at
 from guardian.telemetry.metrics import PHASES, Metrics
 
 

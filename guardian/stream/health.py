@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from guardian.stream.batch import Role
+from guardian.stream.plane.batch import Role
 from guardian.telemetry.metrics import Metrics
 
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
 from guardian.errors import ConfigError, RecordError
-from guardian.stream.batch import Batch, Role
+from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.forward import build_forward, send_dead_letters, send_forwards
-from guardian.stream.kafka import Producer
-from guardian.stream.origin import Record, drop_origin_headers, to_time
+from guardian.stream.plane.batch import Batch, Role
+from guardian.stream.plane.origin import Record, drop_origin_headers, to_time
 from guardian.telemetry.metrics import Metrics
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from guardian.ports import OutcomeMessage
-from guardian.stream.kafka import Outgoing, Producer
+from guardian.stream.broker.kafka import Outgoing, Producer
 from guardian.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger(__name__)

@@ -27,14 +27,14 @@ from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher
 from guardian.settings import KafkaSettings, LimitSettings, WebSettings
-from guardian.stream.batch import Role, Work
+from guardian.stream.broker.kafka import KafkaOptions, Producer, fetch_topics
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.ending import FAILED, Ending
 from guardian.stream.guard import Guard
 from guardian.stream.health import Health
 from guardian.stream.ingress import Ingress, check_ingress, choose_ingress_topics
-from guardian.stream.kafka import KafkaOptions, Producer, fetch_topics
-from guardian.stream.plane import Plane
+from guardian.stream.plane.batch import Role, Work
+from guardian.stream.plane.loop import Plane
 from guardian.stream.publisher import KafkaPublisher
 from guardian.stream.shell import PageServer, Shell, build_app, build_pages
 from guardian.telemetry.metrics import Metrics

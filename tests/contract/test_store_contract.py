@@ -25,10 +25,10 @@ from guardian.core.needs import Needs
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Point, PointKind, Upsert, build_point_id
 from guardian.errors import ConfigError, ConflictError, InvariantError
 from guardian.ports import Fence, SearchQuery, Store, StoreIdentity
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 from guardian.store.layout import KEY_SETS
 from guardian.store.memory import MemoryStore, Shelf
-from guardian.store.qdrant import QdrantStore, build_client
+from guardian.store.qdrant.store import QdrantStore, build_client
 
 IDENTITY = StoreIdentity(schema_version=1, embedding="test-4", vector_size=4, bm25="english")
 SPARSE_ONLY = replace(IDENTITY, embedding="none", vector_size=0)

@@ -16,8 +16,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from guardian.errors import ConfigError, DependencyError
-from guardian.stream.broker_process import BrokerProcess, choose_port, is_answering
-from guardian.stream.embedded_broker import EmbeddedBroker
+from guardian.stream.broker.embedded import EmbeddedBroker
+from guardian.stream.broker.process import BrokerProcess, choose_port, is_answering
 from tests.brokers import KafkaBroker, embedded_available, kafka_available
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +131,7 @@ def test_a_stopped_broker_leaves_neither_process_nor_file() -> None:
 def test_a_broker_never_outlives_its_parent(how: signal.Signals) -> None:
     """However the parent ends, also with no chance to clean up, the broker ends too."""
     program = (
-        "import time\nfrom guardian.stream.embedded_broker import EmbeddedBroker\n"
+        "import time\nfrom guardian.stream.broker.embedded import EmbeddedBroker\n"
         "with EmbeddedBroker() as broker:\n    print(broker.pid, flush=True)\n    time.sleep(120)\n"
     )
     with subprocess.Popen(

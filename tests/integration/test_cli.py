@@ -236,7 +236,7 @@ def test_two_processes_on_one_embedded_store_are_refused(run: Run, tmp_path: Pat
     """The second opener is told who owns it, with code 2."""
     assert run("replay", STORY, "--store", "bank").returncode == 0
     script = (
-        "import asyncio, sys\nfrom pathlib import Path\nfrom guardian.store.edge import EdgeStore\n"
+        "import asyncio, sys\nfrom pathlib import Path\nfrom guardian.store.edge.store import EdgeStore\n"
         "async def hold():\n    store = EdgeStore(Path('bank'), None)\n    await store.open()\n    print('open', flush=True)\n    sys.stdin.read()\n"
         "asyncio.run(hold())\n"
     )

@@ -13,7 +13,7 @@ import yaml
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from guardian.stream.broker_process import BrokerProcess, choose_port, is_answering
+from guardian.stream.broker.process import BrokerProcess, choose_port, is_answering
 from guardian.topics import apply, load_declarations
 from tests.brokers import kafka_available, resolve_jars
 

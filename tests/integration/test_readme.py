@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from guardian.settings import Settings
-from guardian.stream.broker_process import choose_port
-from guardian.stream.embedded_broker import EmbeddedBroker
+from guardian.stream.broker.embedded import EmbeddedBroker
+from guardian.stream.broker.process import choose_port
 from guardian.topics import load_declarations
 
 ROOT = Path(__file__).parents[2]

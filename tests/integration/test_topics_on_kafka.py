@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from guardian.errors import ConfigError, DependencyError
-from guardian.stream.broker_process import choose_port
+from guardian.stream.broker.process import choose_port
 from guardian.topics import ConfigDrift, Standing, TopicDeclaration, apply, load_declarations, plan
 
 

@@ -19,10 +19,10 @@ from guardian.core.point import Phase, PointKind
 from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.ports import Fence
 from guardian.settings import Settings
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 from guardian.store.memory import MemoryStore, Shelf
 from guardian.stream.ending import FAILED, STOPPED, USAGE
-from guardian.stream.fence import LEAP
+from guardian.stream.plane.fence import LEAP
 from tests.brokers import KafkaBroker, embedded_available, kafka_available
 from tests.builders import envelope, written_data
 from tests.integration.worker_rig import (

@@ -17,9 +17,9 @@ from qdrant_client import AsyncQdrantClient
 from guardian.core.export import dump_row
 from guardian.core.model import Corrected, Event
 from guardian.ports import Store
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 from guardian.store.memory import MemoryStore
-from guardian.store.qdrant import QdrantStore
+from guardian.store.qdrant.store import QdrantStore
 from tests.property.bank import IDENTITY, Bank
 from tests.strategies import event_sets, shuffled, split
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardian.errors import DependencyError
+from guardian.stream.broker.kafka import Outgoing
 from guardian.stream.guard import choose_partition
-from guardian.stream.kafka import Outgoing
-from guardian.stream.origin import Header, Record
+from guardian.stream.plane.origin import Header, Record
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.schedule import Pause, Schedule
 

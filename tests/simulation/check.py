@@ -25,7 +25,7 @@ from guardian.embed.bm25 import bm25_query
 from guardian.errors import RecordError
 from guardian.ports import OutcomeMessage, SearchQuery
 from guardian.stream.guard import choose_partition
-from guardian.stream.origin import Record, read_received_at
+from guardian.stream.plane.origin import Record, read_received_at
 from tests.simulation.broker import DEAD_LETTERS, Broker
 from tests.simulation.storage import Server, Write
 from tests.simulation.truth import Row, Truth, describe_difference, key_of, read_rows

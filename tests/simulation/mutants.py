@@ -12,8 +12,8 @@ from guardian.core.point import Phase
 from guardian.errors import ConflictError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
-from guardian.stream.batch import Batch
-from guardian.stream.origin import Record
+from guardian.stream.plane.batch import Batch
+from guardian.stream.plane.origin import Record
 from tests.simulation.storage import StoreClient
 from tests.simulation.worker import Worker
 from tests.simulation.world import Parts

@@ -20,12 +20,12 @@ from guardian.core.policy import Policy
 from guardian.errors import DependencyError
 from guardian.pipeline import Pipeline
 from guardian.ports import OutcomeMessage
-from guardian.stream.batch import Batch
 from guardian.stream.dead_letter import DeadLetterSender
-from guardian.stream.fence import LEAP, format_version, take_over
 from guardian.stream.guard import Guard
-from guardian.stream.origin import Record
-from guardian.stream.plane import iter_chunks
+from guardian.stream.plane.batch import Batch
+from guardian.stream.plane.fence import LEAP, format_version, take_over
+from guardian.stream.plane.loop import iter_chunks
+from guardian.stream.plane.origin import Record
 from guardian.stream.publisher import KafkaPublisher
 from guardian.telemetry.metrics import Metrics
 from tests.simulation.broker import DEAD_LETTERS, DELAY_MS, TOPIC, Committed, Connection, Refused

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from guardian.errors import DependencyError
-from guardian.stream.kafka import Outgoing
-from guardian.stream.origin import Header, Record
+from guardian.stream.broker.kafka import Outgoing
+from guardian.stream.plane.origin import Header, Record
 
 # Later than any time that tests use.
 TIMESTAMP_MS = 4_102_444_800_000

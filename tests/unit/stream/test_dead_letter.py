@@ -10,9 +10,9 @@ import pytest
 
 from guardian.contracts.outcome import build_outcome_id, read_dead_letter
 from guardian.errors import ConfigError, DependencyError, RecordError
-from guardian.stream.batch import Refused
+from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender, encode_letter, is_cut
-from guardian.stream.kafka import Producer
+from guardian.stream.plane.batch import Refused
 from tests.unit.stream.records import CollectingProducer, record
 
 WHY = RecordError("not_json", "no JSON", path="data")

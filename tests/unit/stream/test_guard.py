@@ -18,9 +18,9 @@ from guardian.pipeline import Pipeline
 from guardian.ports import Fence, StoreIdentity
 from guardian.store.layout import SCHEMA_VERSION
 from guardian.store.memory import MemoryStore
+from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.guard import Guard, choose_partition
-from guardian.stream.kafka import Producer
 from guardian.stream.publisher import KafkaPublisher
 from guardian.telemetry.metrics import Metrics
 from tests.builders import envelope, written_data

@@ -9,9 +9,9 @@ import pytest
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.outcome import read_dead_letter
 from guardian.errors import ConfigError
+from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.ingress import Ingress, check_ingress, choose_ingress_topics
-from guardian.stream.kafka import Producer
 from guardian.telemetry.metrics import Metrics
 from tests.builders import envelope, written_data
 from tests.unit.stream.records import CollectingProducer, record

@@ -50,8 +50,8 @@ from guardian.store.check import (
     validate_query,
     validate_vector,
 )
-from guardian.store.directory import build_owned_error, check_free_disk, lock_directory
-from guardian.store.edge_query import (
+from guardian.store.edge.directory import build_owned_error, check_free_disk, lock_directory
+from guardian.store.edge.query import (
     CLAUSES_PER_LOOKUP,
     LINEAGE_ONLY,
     build_filter,
@@ -59,7 +59,7 @@ from guardian.store.edge_query import (
     build_point,
     build_requests,
 )
-from guardian.store.edge_shard import check_shard, clear_poison, open_shard, write_meta
+from guardian.store.edge.shard import check_shard, clear_poison, open_shard, write_meta
 from guardian.store.fusion import choose_hits
 from guardian.store.identity import META_ID, build_absent_error, build_dense_identity
 from guardian.store.layout import (

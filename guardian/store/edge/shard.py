@@ -27,7 +27,7 @@ from qdrant_edge import (
 
 from guardian.errors import ConfigError
 from guardian.ports import StoreIdentity
-from guardian.store.directory import FIRST_SHARD, clear_creating, read_pointer, write_pointer
+from guardian.store.edge.directory import FIRST_SHARD, clear_creating, read_pointer, write_pointer
 from guardian.store.identity import META_ID, build_absent_error, build_meta_payload, check_meta
 from guardian.store.layout import DENSE, INDEXES, SPARSE, TENANT, IndexType
 

@@ -11,8 +11,8 @@ from guardian.core.intake import Disposition
 from guardian.core.model import Event
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport
-from guardian.stream.kafka import Outgoing
-from guardian.stream.origin import Record
+from guardian.stream.broker.kafka import Outgoing
+from guardian.stream.plane.origin import Record
 from guardian.telemetry.metrics import PHASES
 
 

@@ -20,7 +20,7 @@ from guardian.core.needs import Needs
 from guardian.core.point import Patch, Phase, Upsert, build_point_id
 from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.ports import Fence, StoreIdentity
-from guardian.store.edge import EdgeStore
+from guardian.store.edge.store import EdgeStore
 
 IDENTITY = StoreIdentity(schema_version=1, embedding="test-4", vector_size=4, bm25="english")
 ROOT = Path(__file__).parents[3]
@@ -31,7 +31,7 @@ WRITER = """
     from pathlib import Path
     from guardian.core.point import Patch, Phase, Upsert, build_point_id
     from guardian.ports import Fence, StoreIdentity
-    from guardian.store.edge import EdgeStore
+    from guardian.store.edge.store import EdgeStore
 
     async def main():
         identity = StoreIdentity(schema_version=1, embedding="test-4", vector_size=4, bm25="english")

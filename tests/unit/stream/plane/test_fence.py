@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.stream.fence import LEAP, format_version, take_over
+from guardian.stream.plane.fence import LEAP, format_version, take_over
 
 NOW_S = 1_800_000_000.0
 

@@ -16,8 +16,8 @@ from guardian.core.needs import Needs
 from guardian.core.point import Patch, Phase, Upsert, build_point_id
 from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.ports import Fence, StoreIdentity
-from guardian.store.qdrant import QdrantStore, build_client
-from guardian.store.qdrant_query import build_patch
+from guardian.store.qdrant.query import build_patch
+from guardian.store.qdrant.store import QdrantStore, build_client
 
 IDENTITY = StoreIdentity(schema_version=1, embedding="test-4", vector_size=4, bm25="english")
 RECORD = Upsert(id=build_point_id("s", "m"), payload={"point": "record", "space": "s", "memory_id": "m"})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guardian.errors import ConfigError, DependencyError
-from guardian.store.directory import check_free_disk, lock_directory, read_pointer, write_pointer
+from guardian.store.edge.directory import check_free_disk, lock_directory, read_pointer, write_pointer
 
 
 def test_an_empty_directory_has_no_shard(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import ConsumerStoppedError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
 from guardian.errors import DependencyError
-from guardian.stream.origin import Header
+from guardian.stream.plane.origin import Header
 
 # Never leave the group because a batch takes long: liveness is the watchdog's. Fits the 32-bit milliseconds of the protocol.
 _NEVER_MS = 2_000_000_000

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from guardian.errors import ConfigError, DependencyError
-from guardian.stream.broker_process import BrokerProcess, choose_port
+from guardian.stream.broker.process import BrokerProcess, choose_port
 
 START_TRIES = 3
 """Ports tried before a start fails: another process may take a free port before the broker does."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.core.model import SourceKind
-from guardian.stream.origin import (
+from guardian.stream.plane.origin import (
     TIMESTAMP_HEADER,
     TOPIC_HEADER,
     TopicTrust,

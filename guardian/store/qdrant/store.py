@@ -46,7 +46,7 @@ from guardian.store.layout import (
     iter_slices,
     merge_points,
 )
-from guardian.store.qdrant_query import (
+from guardian.store.qdrant.query import (
     CLAUSES_PER_LOOKUP,
     LINEAGE_ONLY,
     WHOLE,

@@ -26,14 +26,14 @@ from aiokafka.errors import ConsumerStoppedError, KafkaError
 
 from guardian.errors import DependencyError
 from guardian.settings import LimitSettings
-from guardian.stream.batch import Batch, Work
-from guardian.stream.budget import DeadLetterBudget
+from guardian.stream.broker.kafka import KafkaOptions, broker_errors, build_consumer
+from guardian.stream.broker.lenient import read_leniently
 from guardian.stream.ending import Ending
 from guardian.stream.health import Health, PlaneHealth, Standing
-from guardian.stream.kafka import KafkaOptions, broker_errors, build_consumer
-from guardian.stream.lenient import read_leniently
-from guardian.stream.offset import Offsets, describe_offsets
-from guardian.stream.origin import Record
+from guardian.stream.plane.batch import Batch, Work
+from guardian.stream.plane.budget import DeadLetterBudget
+from guardian.stream.plane.offset import Offsets, describe_offsets
+from guardian.stream.plane.origin import Record
 from guardian.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger(__name__)

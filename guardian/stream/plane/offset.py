@@ -12,8 +12,8 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, ConsumerStoppedError, IllegalStateError, KafkaError
 
 from guardian.errors import DependencyError
-from guardian.stream.fence import LEAP, format_version, take_over
-from guardian.stream.kafka import KafkaOptions, broker_errors, build_admin
+from guardian.stream.broker.kafka import KafkaOptions, broker_errors, build_admin
+from guardian.stream.plane.fence import LEAP, format_version, take_over
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -9,9 +9,9 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaConnectionError
 
 from guardian.errors import DependencyError
-from guardian.stream.fence import LEAP
-from guardian.stream.kafka import KafkaOptions
-from guardian.stream.offset import Offsets
+from guardian.stream.broker.kafka import KafkaOptions
+from guardian.stream.plane.fence import LEAP
+from guardian.stream.plane.offset import Offsets
 
 ONE, TWO = TopicPartition("t", 1), TopicPartition("t", 2)
 

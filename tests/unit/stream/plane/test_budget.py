@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import ConfigError
-from guardian.stream.budget import DeadLetterBudget
+from guardian.stream.plane.budget import DeadLetterBudget
 
 
 def test_a_run_of_refusals_spends_it() -> None:

@@ -1,0 +1,1 @@
+"""The server store: Qdrant over the network."""

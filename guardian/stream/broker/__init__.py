@@ -1,0 +1,1 @@
+"""The broker: clients of Kafka, and the small broker that can be carried along."""
