@@ -151,6 +151,9 @@ class Plane(mode.Service):
                 continue
             pauses = self._iter_pauses()
             await self._work_through(taken, self._round)
+            if not taken:
+                async with self._busy:
+                    await self._commit_owed()
 
     @property
     def _is_ending(self) -> bool:
@@ -198,6 +201,11 @@ class Plane(mode.Service):
                 is_ours = self._round == fetched_in and not self._is_ending
                 if not is_ours or not await self._finish(records):
                     return
+
+    async def _commit_owed(self) -> None:
+        """Commit again what no broker answered: where nothing follows, no later commit makes good for it."""
+        if self._offsets.owed and self._consumer is not None:
+            await self._offsets.commit(self._consumer, {})
 
     async def _finish(self, records: Mapping[TopicPartition, Sequence[Any]]) -> bool:
         """Take one batch to its commit; tells whether the next one may follow."""
@@ -262,6 +270,7 @@ class Plane(mode.Service):
             # In a stop some time is kept for leaving the group: a successor then need not wait for the session to run out.
             longest_s = min(self._ending.measure_left_s(0.8), self._options.rebalance_timeout_s)
             async with asyncio.timeout(longest_s), self._busy:
+                await self._commit_owed()
                 self._begin_round(())
         except TimeoutError:
             log.warning("batch.not_waited_for", topic_role=self.condition.role.value)

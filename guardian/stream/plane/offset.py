@@ -26,10 +26,12 @@ class Offsets:
 
     Attributes:
         done: Next offset to work on, by partition; known once records of it were read.
+        owed: Offsets whose batches are durable and whose commit was not answered; the next commit takes them along.
     """
 
     def __init__(self, options: KafkaOptions, *, group: str) -> None:
         self.done: dict[TopicPartition, int] = {}
+        self.owed: dict[TopicPartition, int] = {}
         self._options = options
         self._group = group
         self._version = 0
@@ -37,8 +39,8 @@ class Offsets:
 
     def forget(self) -> None:
         """Forget everything: partitions were given up or are to be taken over."""
-        self.done.clear()
-        self._committed.clear()
+        # New ones, as an answer to a commit of before may still be on its way, and is then about partitions of before.
+        self.done, self.owed, self._committed = {}, {}, {}
 
     async def choose_version(self, consumer: Any, starts: Mapping[TopicPartition, int]) -> int | None:
         """Give the version of a batch's fence, or None when its partitions are no longer ours.
@@ -63,19 +65,21 @@ class Offsets:
         return self._version
 
     async def commit(self, consumer: Any, ends: Mapping[TopicPartition, int]) -> bool:
-        """Commit that everything before some offsets is durable; False when the group has moved on.
+        """Commit that everything before some offsets is durable, with what is owed; False when the group has moved on.
 
-        A broker that does not answer is only told of: the next commit makes good for it, or a redelivery changes nothing.
+        A broker that does not answer is only told of: what is owed then is committed again, or a redelivery changes nothing.
         """
         self.done.update(ends)
+        self.owed.update(ends)
+        offsets = dict(self.owed)
         try:
             async with asyncio.timeout(self._options.request_timeout_s):
-                await self._send(consumer, ends, self._version)
+                await self._send(consumer, offsets, self._version)
         except _NOT_OURS as exc:
-            log.warning("commit.refused", offsets=describe_offsets(ends), error=repr(exc))
+            log.warning("commit.refused", offsets=describe_offsets(offsets), error=repr(exc))
             return False
         except (KafkaError, TimeoutError) as exc:
-            log.warning("commit.failed", offsets=describe_offsets(ends), error=repr(exc))
+            log.warning("commit.failed", offsets=describe_offsets(offsets), error=repr(exc))
         return True
 
     async def _claim(self, consumer: Any, claims: Mapping[TopicPartition, int]) -> bool:
@@ -95,9 +99,12 @@ class Offsets:
         return True
 
     async def _send(self, consumer: Any, offsets: Mapping[TopicPartition, int], version: int) -> None:
-        metadata = format_version(version)
+        metadata, committed, owed = format_version(version), self._committed, self.owed
         await consumer.commit({partition: (offset, metadata) for partition, offset in offsets.items()})
-        self._committed.update(dict.fromkeys(offsets, version))
+        committed.update(dict.fromkeys(offsets, version))
+        for partition, offset in offsets.items():
+            if owed.get(partition) == offset:
+                del owed[partition]
 
     def measure_known_lag(self, consumer: Any) -> int:
         """Give the records behind the high watermarks of the latest fetches."""

@@ -95,3 +95,36 @@ async def test_a_commit_carries_the_version_and_survives_a_broker_that_is_away()
     group.error = CommitFailedError()
     assert not await offsets.commit(group, {ONE: 6})
     assert offsets.done == {ONE: 6}
+
+
+async def test_a_commit_that_was_not_answered_stays_owed_until_the_next() -> None:
+    """Also when nothing more comes of its partition, and whatever comes of others; a claim settles its own as well."""
+    group = Group()
+    offsets = GroupOffsets(group)
+    version = await offsets.choose_version(group, {ONE: 0, TWO: 0})
+    group.error = KafkaConnectionError()
+    await offsets.commit(group, {ONE: 4})
+    assert offsets.owed == {ONE: 4}
+    group.error = None
+    await offsets.commit(group, {TWO: 7})
+    assert group.stored == {ONE: (4, str(version)), TWO: (7, str(version))}
+    assert not offsets.owed
+
+
+async def test_an_answer_of_an_ownership_that_is_over_says_nothing_of_the_next() -> None:
+    """The version must be claimed anew, though the commit was taken after the partitions were given up."""
+    group = Group()
+    offsets = GroupOffsets(group)
+    await offsets.choose_version(group, {ONE: 0})
+
+    async def answer_late(stored: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        group.stored.update(stored)
+        offsets.forget()
+
+    group.commit, commit = answer_late, group.commit  # type: ignore[method-assign] # the double is changed for one call
+    await offsets.commit(group, {ONE: 4})
+    group.commit = commit  # type: ignore[method-assign] # and set right again
+    assert not offsets.owed
+    before = group.stored[ONE][1]
+    await offsets.choose_version(group, {ONE: 4})
+    assert int(group.stored[ONE][1]) >= int(before) + LEAP
