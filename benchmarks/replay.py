@@ -24,7 +24,7 @@ from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
 from guardian.replay import Checkpoint, DeadLetterFile, Replay
 from guardian.settings import EmbeddingSettings, Settings
-from guardian.sources.native import NativeSource
+from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import SourceOptions
 from guardian.store.edge.store import EdgeStore
 from guardian.wiring import build_decode_policy, build_embedder, build_identity, build_policy_of

@@ -113,6 +113,59 @@ class Broken:
 Item = SourceEvent | Skipped | Broken
 
 
+class RowOperation(StrEnum):
+    """What happened to a row that arrives by itself.
+
+    `SNAPSHOT` is a state that was there already and no write; `STATE` is a row of which nobody says whether it is new.
+    """
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    SNAPSHOT = "snapshot"
+    STATE = "state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """One row that arrives by itself on a topic: change data capture, a webhook, a plain JSON record.
+
+    Attributes:
+        position: Where it was read, for people: `topic/partition/offset`.
+        identity: What makes it the same change when it is delivered again (log position, event id); event ids derive from it
+            only where the row has no better identity of its own.
+        time: When it happened, as far as the envelope says, aware, UTC.
+        table: Table or collection as the envelope names it; None where it names none.
+        before: The row before, as far as it is known; None for nothing.
+        after: The row after; None after a deletion.
+    """
+
+    position: str
+    identity: str
+    operation: RowOperation
+    time: datetime
+    table: str | None = None
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+
+
+class RowSource(Protocol):
+    """A format whose rows also arrive one by one on a topic; most are files as well, and both give the same event ids."""
+
+    @property
+    def name(self) -> str:
+        """Give the stable word for settings and counters."""
+        ...
+
+    def matches_row(self, change: RowChange) -> bool:
+        """Tell by the row's fields (and its table's name, where that belongs to the format) whether it is of this format."""
+        ...
+
+    def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
+        """Yield the items of one row; what cannot be read is a `Broken`, never an exception."""
+        ...
+
+
 class Source(Protocol):
     """One outside format.
 

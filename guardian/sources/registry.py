@@ -15,9 +15,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from guardian.errors import ConfigError
-from guardian.sources.mcp import McpMemorySource
-from guardian.sources.mem0 import Mem0HistorySource
-from guardian.sources.native import NativeSource
+from guardian.sources.formats.mcp_memory import McpMemorySource
+from guardian.sources.formats.mem0_history import Mem0HistorySource
+from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import Source
 
 ENTRY_POINT_GROUP = "guardian.sources"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.sources import framing
-from guardian.sources.framing import Fault, Row, iter_rows, sniff_objects
+from guardian.sources.reading import framing
+from guardian.sources.reading.framing import Fault, Row, iter_rows, sniff_objects
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.sources.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, order_versions
 from guardian.sources.port import Order, SourceOptions
+from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, order_versions
 
 T = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 9)]
 STEP = timedelta(microseconds=1)

@@ -31,10 +31,11 @@ import orjson
 from guardian.contracts.reason import Reason
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
-from guardian.sources.envelope import DELETED, WRITTEN, build_event, build_origin
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
+from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin
+from guardian.sources.reading.sqlite import is_sqlite, open_readonly, refuse_unfinished
+from guardian.sources.reading.stamp import Stamp, read_time
 from guardian.sources.reason import SourceReason
-from guardian.sources.stamp import Stamp, read_time
 
 EVENT_SOURCE = "mem0:history"
 DEFAULT_SPACE = "mem0"
@@ -62,7 +63,6 @@ _GENERATIONS: tuple[tuple[frozenset[str], str], ...] = (
 )
 # What a migration that died can leave behind. Read only where there is no `history`.
 _LEFTOVERS = ("history_old", "old_history")
-_SQLITE_MAGIC = b"SQLite format 3\x00"
 _ROLE_KINDS = {"user": SourceKind.USER, "assistant": SourceKind.AGENT, "tool": SourceKind.TOOL}
 
 
@@ -91,10 +91,9 @@ class Mem0HistorySource:
     def detect(self, path: Path) -> bool:
         """Tell by the SQLite header and the columns of the history table."""
         try:
-            with path.open("rb") as file:
-                if file.read(len(_SQLITE_MAGIC)) != _SQLITE_MAGIC:
-                    return False
-            with closing(_open_readonly(path)) as database:
+            if not is_sqlite(path):
+                return False
+            with closing(open_readonly(path)) as database:
                 return _find_history(database) is not None
         except (OSError, sqlite3.Error, RecordError):
             return False
@@ -107,32 +106,10 @@ class Mem0HistorySource:
                 `file_unreadable`.
         """
         for path in paths:
-            _refuse_unfinished(path)
+            refuse_unfinished(path)
         for path in paths:
-            with closing(_open_readonly(path)) as database:
+            with closing(open_readonly(path)) as database:
                 yield from _iter_database(database, path.name, options)
-
-
-def _open_readonly(path: Path) -> sqlite3.Connection:
-    """Open without the right or the means to change anything; text comes as bytes, for some of it may not be UTF-8."""
-    try:
-        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-    except sqlite3.Error as error:
-        raise RecordError(SourceReason.FILE_UNREADABLE, f"{path} cannot be opened as a SQLite database: {error}") from error
-    database.text_factory = bytes
-    return database
-
-
-def _refuse_unfinished(path: Path) -> None:
-    """Refuse a database whose last changes stand in a side file, which an immutable read would silently miss."""
-    for suffix in ("-wal", "-journal"):
-        side = path.with_name(path.name + suffix)
-        if side.exists() and side.stat().st_size > 0:
-            raise RecordError(
-                SourceReason.FILE_IN_USE,
-                f"{path} has unfinished changes in {side.name}. Stop the program that writes it, or import a copy made "
-                f'with: sqlite3 {path.name} ".backup copy.db".',
-            )
 
 
 def _iter_database(database: sqlite3.Connection, name: str, options: SourceOptions) -> Iterator[Item]:

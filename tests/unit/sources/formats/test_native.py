@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from guardian.errors import InvariantError
-from guardian.sources.native import NativeSource
+from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import Broken, SourceEvent, SourceOptions
 
 EVENT = {"specversion": "1.0", "id": "e1", "source": "/a", "type": "memory.written", "time": "2026-01-01T00:00:00Z"}

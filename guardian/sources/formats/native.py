@@ -14,8 +14,8 @@ from typing import ClassVar
 import orjson
 
 from guardian.contracts.reason import Reason
-from guardian.sources.framing import Fault, Row, iter_rows, sniff_objects
 from guardian.sources.port import Broken, Item, SourceEvent, SourceOptions
+from guardian.sources.reading.framing import Fault, Row, iter_rows, sniff_objects
 
 
 @dataclass(frozen=True, slots=True)

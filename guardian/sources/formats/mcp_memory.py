@@ -35,12 +35,12 @@ import orjson
 from guardian.contracts.admission import is_blank
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
-from guardian.sources.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, order_versions
-from guardian.sources.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
-from guardian.sources.framing import Fault, Row, iter_rows, sniff_objects
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
+from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, order_versions
+from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
+from guardian.sources.reading.framing import Fault, Row, iter_rows, sniff_objects
+from guardian.sources.reading.stamp import Stamp, format_time, read_time, read_unix_time
 from guardian.sources.reason import SourceReason
-from guardian.sources.stamp import Stamp, format_time, read_time, read_unix_time
 
 EVENT_SOURCE = "mcp:memory"
 DEFAULT_SPACE = "mcp-memory"

@@ -12,10 +12,10 @@ import pytest
 
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
-from guardian.sources.mem0 import Mem0HistorySource
+from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 
-SAMPLES = Path(__file__).parents[2] / "data" / "mem0"
+SAMPLES = Path(__file__).parents[3] / "data" / "mem0"
 
 H1 = "id TEXT PRIMARY KEY, memory_id TEXT, prev_value TEXT, new_value TEXT, event TEXT, timestamp DATETIME, is_deleted INTEGER"
 H2 = (

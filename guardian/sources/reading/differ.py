@@ -23,9 +23,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from guardian.sources.envelope import digest_parts
 from guardian.sources.port import Order, SourceOptions
-from guardian.sources.stamp import fetch_file_time, read_name_time
+from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.stamp import fetch_file_time, read_name_time
 
 _STEP = timedelta(microseconds=1)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guardian.errors import RecordError
-from guardian.sources.stamp import fetch_file_time, format_time, read_name_time, read_time, read_unix_time
+from guardian.sources.reading.stamp import fetch_file_time, format_time, read_name_time, read_time, read_unix_time
 
 
 @pytest.mark.parametrize(

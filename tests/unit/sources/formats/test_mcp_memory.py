@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from guardian.core.model import SourceKind
-from guardian.sources.mcp import McpMemorySource
+from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.port import Broken, Item, Order, Skipped, SourceEvent, SourceOptions
 
 HOST = {"type": "entity", "name": "host-7", "entityType": "server", "observations": ["runs staging", "has 8 cores"]}

@@ -12,7 +12,7 @@ import orjson
 
 from guardian.core.model import SourceKind
 from guardian.sources.port import SourceOptions
-from guardian.sources.stamp import format_time
+from guardian.sources.reading.stamp import format_time
 
 WRITTEN = "memory.written"
 DELETED = "memory.deleted"
