@@ -24,6 +24,7 @@ from pydantic_settings import (
 from guardian.core.model import SourceKind
 from guardian.core.policy import VERIFYING_KINDS, Policy
 from guardian.errors import ConfigError
+from guardian.mapping import EventMap
 
 TOML_NAME = "guardian.toml"
 
@@ -61,6 +62,11 @@ class KafkaSettings(Section):
         description="Largest message that is sent; a larger dead letter is cut. At most what topics take.",
     )
     metadata_max_age_s: float = Field(30.0, gt=0, description="Age at which topics and partitions are looked up again, seconds.")
+    schema_registry_url: str | None = Field(
+        None, description="Schema registry for Avro, JSON Schema and Protobuf on ingress topics, such as http://127.0.0.1:8081."
+    )
+    schema_registry_user: str | None = Field(None, description="Its user, for basic authentication.")
+    schema_registry_password: SecretStr | None = Field(None, description="Its password.")
     replication_factor: int = Field(1, ge=1, description="Replicas of topics that `guardian topics apply` creates.")
 
     @model_validator(mode="after")
@@ -138,6 +144,24 @@ class WebSettings(Section):
     port: int = Field(8088, ge=0, le=65535, description="Port of /livez, /readyz and /metrics; 0 takes a free one.")
 
 
+class IngressSettings(Section):
+    """What is known of an ingress topic whose records are not Guardian's own events."""
+
+    map: str | None = Field(None, description="Name of the map ([maps.NAME]) that turns its rows into events.")
+    format: str | None = Field(
+        None, description="Name of the format of its rows; without map and format they are told by content."
+    )
+    space: str | None = Field(None, description="Space of rows that name none.")
+    source_kind: SourceKind | None = Field(None, description="Kind of source of rows that name none.")
+    scope: dict[str, str] = Field(default_factory=dict, description="Scope of writes that name none.")
+
+    @model_validator(mode="after")
+    def _has_one_reader(self) -> Self:
+        if self.map is not None and self.format is not None:
+            raise ValueError("name a map or a format, not both")
+        return self
+
+
 class TrustSettings(Section):
     """Who is believed, unless a space says otherwise; and what ingress topics and event sources may claim."""
 
@@ -193,6 +217,10 @@ class Settings(BaseSettings):
     trust: TrustSettings = Field(default_factory=TrustSettings)
     spaces: dict[str, TrustSettings] = Field(default_factory=dict, description="Space pattern -> trust of these spaces, whole.")
     policy: PolicySettings = Field(default_factory=PolicySettings)
+    maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
+    ingress: dict[str, IngressSettings] = Field(
+        default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."
+    )
     roles: frozenset[Literal["guard", "ingress"]] = Field(
         frozenset({"guard", "ingress"}),
         description="What a worker does: guard reads the canonical topic, ingress forwards agents' topics to it.",

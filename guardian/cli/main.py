@@ -21,6 +21,7 @@ from guardian.cli.replay import replay
 from guardian.cli.search import search
 from guardian.cli.settings import settings
 from guardian.cli.show import show
+from guardian.cli.sources import sources
 from guardian.cli.topics import topics
 from guardian.cli.worker import worker
 from guardian.errors import ConfigError, DependencyError, GuardianError, InvariantError, RecordError
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 for command in (demo, worker, replay, show, search, export, embed, doctor, settings):
     app.command()(command)
+app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")
 

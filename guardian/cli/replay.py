@@ -33,9 +33,18 @@ from guardian.dead_letter_file import FILE_NAME, DeadLetterFile
 from guardian.errors import ConfigError
 from guardian.replay import Checkpoint, Replay, ReplaySummary
 from guardian.settings import Settings, load_settings
+from guardian.sources.formats.rows import RowsSource
 from guardian.sources.port import Order, Source, SourceOptions
 from guardian.sources.registry import by_name, detect
-from guardian.wiring import build_decode_policy, build_pipeline, build_publisher, forward_events, locate_state, open_producer
+from guardian.wiring import (
+    build_decode_policy,
+    build_pipeline,
+    build_publisher,
+    build_rows_source,
+    forward_events,
+    locate_state,
+    open_producer,
+)
 
 FINISHED_WITH_DEAD_LETTERS = 1
 
@@ -57,6 +66,12 @@ def replay(  # one parameter an option
     format_name: Annotated[
         str | None, typer.Option("--format", help="Format of the files; default: told by their content.", show_default=False)
     ] = None,
+    map_name: Annotated[
+        str | None,
+        typer.Option(
+            "--map", help="Map of guardian.toml ([maps.NAME]) that turns rows of plain JSON into events.", show_default=False
+        ),
+    ] = None,
     source_kind: Annotated[
         SourceKind | None, typer.Option(help="Source kind where the files name none.", show_default=False)
     ] = None,
@@ -77,7 +92,7 @@ def replay(  # one parameter an option
     believed goes whole to the dead letters (`guardian dead-letters list --file`); the exit code is then 1.
     """
     settings = load_settings()
-    source = choose_source(files, format_name)
+    source = choose_source(settings, files, format_name, map_name)
     if source.name == "cloudevents" and (source_kind is not None or scope):
         raise ConfigError("native events say their source and scope themselves.", mend="leave out --source-kind and --scope.")
     options = SourceOptions(space=space, source_kind=source_kind, scope=read_scope(scope or []), order=Order(order.value))
@@ -93,8 +108,8 @@ def replay(  # one parameter an option
     return FINISHED_WITH_DEAD_LETTERS if summary.dead_letters else 0
 
 
-def choose_source(files: list[Path], format_name: str | None) -> Source:
-    """Choose the format by name, or by the content of the first file.
+def choose_source(settings: Settings, files: list[Path], format_name: str | None, map_name: str | None = None) -> Source:
+    """Choose the format by name, by a map, or by the content of the first file.
 
     Raises:
         ConfigError: A file is missing, or no format fits.
@@ -102,7 +117,12 @@ def choose_source(files: list[Path], format_name: str | None) -> Source:
     for path in files:
         if not path.is_file():
             raise ConfigError(f"{path} is no file.", mend="name files that exist.")
-    return detect(files[0]) if format_name is None else by_name(format_name)
+    if map_name is not None and format_name is not None:
+        raise ConfigError("--map and --format both say what the files are.", mend="leave one of them out.")
+    if map_name is not None:
+        return build_rows_source(settings, map_name)
+    source = detect(files[0]) if format_name is None else by_name(format_name)
+    return build_rows_source(settings, None) if source.name == RowsSource.name else source
 
 
 def read_scope(pairs: list[str]) -> dict[str, str]:

@@ -55,7 +55,7 @@ def open_envelope(value: bytes | None, headers: Headers = ()) -> Opened:
     """
     if not headers:
         return Opened(_open_structured(parse_object(value)))
-    content_type, attributes, misnamed = _read_headers(headers)
+    content_type, attributes, misnamed = read_headers(headers)
     document = parse_object(value)
     is_structured = (
         content_type.startswith("application/cloudevents")
@@ -68,7 +68,7 @@ def open_envelope(value: bytes | None, headers: Headers = ()) -> Opened:
     return Opened(attributes, is_binary=True, misnamed_headers=misnamed)
 
 
-def _read_headers(headers: Headers) -> tuple[str, dict[str, Any], int]:
+def read_headers(headers: Headers) -> tuple[str, dict[str, Any], int]:
     """Give the content type in lower case, the CloudEvents attributes, and how many had the wrong prefix."""
     content_type, attributes, misnamed = "", {}, 0
     for name, raw in headers:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from guardian.core.model import SourceKind
 from guardian.errors import InvariantError
@@ -116,7 +116,8 @@ Item = SourceEvent | Skipped | Broken
 class RowOperation(StrEnum):
     """What happened to a row that arrives by itself.
 
-    `SNAPSHOT` is a state that was there already and no write; `STATE` is a row of which nobody says whether it is new.
+    `SNAPSHOT` is a row that stood there already: it becomes the same event, under the same id, as the change that wrote it, so it is no
+    second write. `STATE` is a row of which nobody says whether it is new.
     """
 
     CREATE = "create"
@@ -138,6 +139,7 @@ class RowChange:
         table: Table or collection as the envelope names it; None where it names none.
         before: The row before, as far as it is known; None for nothing.
         after: The row after; None after a deletion.
+        unavailable: Columns that the envelope left out because they did not change, and that nothing tells.
     """
 
     position: str
@@ -147,8 +149,10 @@ class RowChange:
     table: str | None = None
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
+    unavailable: frozenset[str] = frozenset()
 
 
+@runtime_checkable
 class RowSource(Protocol):
     """A format whose rows also arrive one by one on a topic; most are files as well, and both give the same event ids."""
 

@@ -27,6 +27,13 @@ class SourceReason(StrEnum):
     TEXT_MISSING = "text_missing"
     TIME_MISSING = "time_missing"
     TIME_UNREADABLE = "time_unreadable"
+    FORMAT_UNKNOWN = "format_unknown"
+    FORMAT_AMBIGUOUS = "format_ambiguous"
+    SCHEMA_REGISTRY_UNSET = "schema_registry_unset"
+    SCHEMA_UNKNOWN = "schema_unknown"
+    SCHEMA_MISFIT = "schema_misfit"
+    UNPACKED_TOO_LARGE = "unpacked_too_large"
+    MAP_MISFIT = "map_misfit"
 
     UNCHANGED = "unchanged"
     REPLACED_IN_FILE = "replaced_in_file"
@@ -34,6 +41,9 @@ class SourceReason(StrEnum):
     METADATA_ONLY = "metadata_only"
     LEFTOVER_TABLE = "leftover_table"
     RAW_MESSAGES = "raw_messages"
+    ROWLESS_CHANGE = "rowless_change"
+    TOMBSTONE = "tombstone"
+    EMPTY_RECORD = "empty_record"
 
 
 _NOTHING = "Nothing to mend."
@@ -66,6 +76,25 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Nothing in the file says when this happened.", "Give the row a time, or import an older copy."
     ),
     SourceReason.TIME_UNREADABLE: Explanation("The time is in no known form.", "Write it as ISO 8601."),
+    SourceReason.FORMAT_UNKNOWN: Explanation(
+        "The record is in no format that is known.",
+        'Map the topic in guardian.toml ([maps.NAME] and [ingress."TOPIC"]), and try it with `guardian sources try`.',
+    ),
+    SourceReason.FORMAT_AMBIGUOUS: Explanation(
+        "The record could be of several formats.", 'Name the format of the topic: [ingress."TOPIC"] format = "NAME".'
+    ),
+    SourceReason.SCHEMA_REGISTRY_UNSET: Explanation(
+        "The record is coded with a schema of a registry, and no registry is set.",
+        "Set GUARDIAN_KAFKA__SCHEMA_REGISTRY_URL and install the extra `schema-registry`; then re-drive.",
+    ),
+    SourceReason.SCHEMA_UNKNOWN: Explanation(
+        "The registry does not know the record's schema.", "Register it, or set the right registry; then re-drive."
+    ),
+    SourceReason.SCHEMA_MISFIT: Explanation("The record does not fit its schema.", "Mend its producer."),
+    SourceReason.UNPACKED_TOO_LARGE: Explanation("The compressed record is too large unpacked.", "Send smaller records."),
+    SourceReason.MAP_MISFIT: Explanation(
+        "The row does not fit the map of its topic.", "Mend the map, and try it with `guardian sources try`."
+    ),
     SourceReason.UNCHANGED: Explanation("The row says what an earlier version or row said.", _NOTHING),
     SourceReason.REPLACED_IN_FILE: Explanation(
         "A later row of this append-only file holds the same thing as it is now.", _NOTHING
@@ -80,4 +109,10 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Where it holds rows of its own, rename it to `history` in a copy of the database and import that.",
     ),
     SourceReason.RAW_MESSAGES: Explanation("Chat messages, not memories.", _NOTHING),
+    SourceReason.ROWLESS_CHANGE: Explanation("A change of the database that is about no row.", _NOTHING),
+    SourceReason.TOMBSTONE: Explanation(
+        "A record without a value; what it ends was told by the deletion before it.",
+        "Where tombstones are your deletions, map the topic with deletes_by_tombstone.",
+    ),
+    SourceReason.EMPTY_RECORD: Explanation("The record holds no row.", _NOTHING),
 }

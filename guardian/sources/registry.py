@@ -18,14 +18,22 @@ from guardian.errors import ConfigError
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.formats.native import NativeSource
-from guardian.sources.port import Source
+from guardian.sources.formats.rows import RowsSource
+from guardian.sources.live.translator import Binding, Translator
+from guardian.sources.port import RowSource, Source, SourceOptions
 
 ENTRY_POINT_GROUP = "guardian.sources"
+
+
+def _build_translator(options: SourceOptions) -> Translator:
+    """Build the translator of records that no settings are known for: each is told by its content."""
+    return Translator({"*": Binding(options=options)}, row_sources=load_row_sources())
+
 
 # Shorter names that people try.
 ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
 
-BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource())
+BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource(), RowsSource(_build_translator))
 
 
 def load_sources() -> tuple[Source, ...]:
@@ -41,6 +49,11 @@ def load_sources() -> tuple[Source, ...]:
         if names.count(name) > 1:
             raise ConfigError(f"Two memory formats are called {name!r}.", mend="Uninstall one of the packages that provide it.")
     return sources
+
+
+def load_row_sources() -> tuple[RowSource, ...]:
+    """Give the sources whose rows can arrive one by one."""
+    return tuple(source for source in load_sources() if isinstance(source, RowSource))
 
 
 def by_name(name: str) -> Source:

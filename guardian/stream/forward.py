@@ -10,16 +10,17 @@ from guardian.stream.plane.origin import Header, Record, build_origin_headers
 from guardian.telemetry.metrics import RECORD_TOO_LARGE, Metrics
 
 
-def build_forward(record: Record, *, space: str, topic: str, headers: list[Header]) -> Forward:
-    """Build the message that takes a record to the canonical topic.
+def build_forward(record: Record, *, value: bytes | None, space: str, topic: str, headers: list[Header]) -> Forward:
+    """Build the message that takes an event to the canonical topic.
 
     Args:
         record: As read.
-        space: Of its event.
+        value: The event's bytes: the record's own, or what it was translated to.
+        space: Of the event.
         topic: Full name of the canonical topic.
         headers: Those that are kept.
     """
-    message = Outgoing(topic=topic, key=space.encode(), value=record.value, headers=[*headers, *build_origin_headers(record)])
+    message = Outgoing(topic=topic, key=space.encode(), value=value, headers=[*headers, *build_origin_headers(record)])
     return Forward(record=record, message=message)
 
 

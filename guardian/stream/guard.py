@@ -54,10 +54,15 @@ class Guard:
             space = decoded.event.space
             numbers = tuple(partitions.get(record.topic, ()))
             if numbers and choose_partition(space, numbers) != record.partition:
-                batch.forwards.append(build_forward(record, space=space, topic=record.topic, headers=list(record.headers)))
+                batch.forwards.append(
+                    build_forward(record, value=record.value, space=space, topic=record.topic, headers=list(record.headers))
+                )
             else:
                 _take(batch, decoded)
         return batch
+
+    async def prepare(self, records: Sequence[Record]) -> None:
+        """Fetch nothing: the canonical topic holds plain events."""
 
     async def carry_out(self, batch: Batch, *, version: int) -> None:
         """Make the batch durable: what is sent on, dead letters, then the decision, its outcomes last."""

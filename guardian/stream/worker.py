@@ -27,6 +27,8 @@ from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher
 from guardian.settings import KafkaSettings, LimitSettings, WebSettings
+from guardian.sources.live.schema_frame import SchemaCache
+from guardian.sources.live.translator import Translator
 from guardian.stream.broker.kafka import KafkaOptions, Producer, fetch_topics
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.ending import FAILED, Ending
@@ -59,6 +61,8 @@ class WorkerSetup:
         roles: `guard`, `ingress` or both.
         build_policy: Gives what the codec refuses, for a vector size.
         open_pipeline: Opens the store and the model; called again when it fails because something is away.
+        translator: Turns records of agents' topics into events; None where all are Guardian's own.
+        schemas: Those of a schema registry, for the translator.
     """
 
     kafka: KafkaSettings
@@ -68,6 +72,8 @@ class WorkerSetup:
     roles: frozenset[str]
     build_policy: Callable[[int], DecodePolicy]
     open_pipeline: Callable[[Publisher], Awaitable[Pipeline]]
+    translator: Translator | None = None
+    schemas: SchemaCache | None = None
 
     @property
     def events_topic(self) -> str:
@@ -175,6 +181,8 @@ class Worker:
             producer=self._producer,
             dead_letters=dead_letters,
             metrics=self.metrics,
+            translator=self._setup.translator,
+            schemas=self._setup.schemas,
         )
 
     def _build_plane(self, work: Work) -> Plane:
@@ -277,6 +285,7 @@ class Worker:
             self._producer.stop,
             *([] if pipeline is None else [pipeline.store.close]),
             *([] if pipeline is None or pipeline.embedder is None else [pipeline.embedder.close]),
+            *([] if self._setup.schemas is None else [self._setup.schemas.close]),
             app.stop,
         ]
         for step in steps:

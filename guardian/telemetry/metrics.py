@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from guardian.contracts.reason import Reason
+from guardian.sources.reason import SourceReason
 
 PHASES = ("fetch", "decide", "embed", "apply", "publish")
-DEPENDENCIES = ("store", "model", "broker")
+DEPENDENCIES = ("store", "model", "broker", "schema_registry")
 # Reasons that the stream adds to those of the contract.
 RECORD_TOO_LARGE = "record_too_large"
-_KNOWN_REASONS = frozenset({reason.value for reason in Reason} | {RECORD_TOO_LARGE})
+_KNOWN_REASONS = frozenset({reason.value for reason in (*Reason, *SourceReason)} | {RECORD_TOO_LARGE})
 # Seconds: a batch of new leaves takes milliseconds, a cascade over a large family many seconds.
 _BUCKETS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -43,6 +44,7 @@ class Metrics:
         self.trust_lowered = self._count("trust_lowered", "Source or authority claims above their cap, lowered to agent.")
         self.misnamed_headers = self._count("headers_misnamed", "Headers with the prefix ce- instead of ce_.")
         self.forwarded = self._count("events_forwarded", "Events that ingress forwarded to the canonical topic.")
+        self.skipped = self._count("rows_skipped", "Rows of ingress topics that deliberately become no event.", "reason")
         self.rerouted = self._count(
             "events_rerouted", "Events found in a partition that is not their space's, sent to the right one."
         )
@@ -71,6 +73,10 @@ class Metrics:
     def note_dead_letter(self, reason: str, *, topic_role: str) -> None:
         """Count a dead letter."""
         self.dead_letters.labels(reason if reason in _KNOWN_REASONS else "other", topic_role).inc()
+
+    def note_skipped(self, reason: str, count: int) -> None:
+        """Count rows that become no event."""
+        self.skipped.labels(reason if reason in _KNOWN_REASONS else "other").inc(count)
 
     def note_phases(self, milliseconds: Mapping[str, float]) -> None:
         """Note how long a batch spent in each phase."""

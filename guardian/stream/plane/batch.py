@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -49,6 +50,7 @@ class Batch:
         events: To be decided here.
         forwards: To be sent on; emptied when they were.
         refused: To become dead letters; emptied when they are acknowledged.
+        skipped: Rows that deliberately become no event, by reason; emptied when they are counted.
         dead_lettered, forwarded: Numbers of those that are done.
         report: What the pipeline did, if it was asked.
     """
@@ -58,6 +60,7 @@ class Batch:
     events: list[Event] = field(default_factory=list)
     forwards: list[Forward] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
     naive_times: int = 0
     trust_lowered: int = 0
     misnamed_headers: int = 0
@@ -100,6 +103,13 @@ class Work(Protocol):
         Args:
             records: Of any partitions, in their order in each.
             partitions: All partitions of their topics, sorted.
+        """
+
+    async def prepare(self, records: Sequence[Record]) -> None:
+        """Fetch what is needed to read these records.
+
+        Raises:
+            DependencyError: Something is away; the same is to be tried again.
         """
 
     async def carry_out(self, batch: Batch, *, version: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import aiokafka
@@ -215,8 +215,11 @@ class Plane(mode.Service):
         for partition, offset in starts.items():
             self._offsets.done.setdefault(partition, offset)
         topics = {partition.topic for partition in records}
+        read_once = [Record.of(one) for read in records.values() for one in read]
+        if not await self._try_until_done(lambda: self._work.prepare(read_once)):
+            return False
         batch = self._work.read(
-            (Record.of(one) for read in records.values() for one in read),
+            read_once,
             partitions={topic: sorted(consumer.partitions_for_topic(topic) or ()) for topic in topics},
         )
         self._budget.note(batch.verdicts, topic=", ".join(sorted(topics)))
@@ -229,13 +232,23 @@ class Plane(mode.Service):
         return is_ours
 
     async def _carry_out(self, consumer: Any, starts: Mapping[TopicPartition, int], batch: Batch) -> bool:
-        """Carry a batch out, trying the same one until it succeeds; False when it is given up, without a commit."""
+        """Carry a batch out under a version of its own; False when it is given up, without a commit."""
+        is_ours = True
+
+        async def carry_out() -> None:
+            nonlocal is_ours
+            version = await self._offsets.choose_version(consumer, starts)
+            is_ours = version is not None
+            if version is not None:
+                await self._work.carry_out(batch, version=version)
+
+        return await self._try_until_done(carry_out) and is_ours
+
+    async def _try_until_done(self, action: Callable[[], Awaitable[None]]) -> bool:
+        """Try the same thing until nothing that it needs is away; False when it is given up."""
         for pause_s in self._iter_pauses():
             try:
-                version = await self._offsets.choose_version(consumer, starts)
-                if version is None:
-                    return False
-                await self._work.carry_out(batch, version=version)
+                await action()
             except DependencyError as exc:
                 self._note_failure(exc, exc.dependency)
                 if await self._wait_in_vain(pause_s):

@@ -1,0 +1,1 @@
+"""What arrives on topics: envelopes are opened, rows translated, each record becoming events, skips and refusals."""
