@@ -59,6 +59,7 @@ class Parts:
     worker: type[Worker] = Worker
     store: type[StoreClient] = StoreClient
     is_fenced: bool = True
+    is_marked: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,7 +96,7 @@ class World:
         self.schedule = Schedule(turns)
         self.faults = Faults(faults, dropped=script.dropped_faults, until=script.faults_until)
         self.broker = Broker(self.schedule, partitions=self._random.choice((1, 1, 2, 3)))
-        self.server = Server.build(is_fenced=parts.is_fenced)
+        self.server = Server.build(is_fenced=parts.is_fenced, is_marked=parts.is_marked)
         self.checks = Checks(self.broker, self.server, Truth(reference))
         self.trace: list[str] = []
         self._around = Surroundings(
