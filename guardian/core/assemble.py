@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
-from guardian.core.fact import dump_correction, place_in_chain
+from guardian.core.fact import Correction, dump_correction, place_in_chain
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node
@@ -28,6 +29,7 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
         events: The whole batch.
         decided: For each space the indexes of its events, and the decision.
     """
+    widened: list[Patch] = []
     upserts: list[Upsert] = []
     patches: list[Patch] = []
     deletes: list[str] = []
@@ -36,8 +38,9 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     inferred = 0
     for indexes, decision in decided:
         upserts += [Upsert(id=key, payload=payload) for key, payload in sorted(decision.intake.payloads.items())]
-        named, moved = _assemble_corrections(decision)
         made, changed, count = _assemble_nodes(decision)
+        named, opened, moved = _assemble_corrections(decision, makes_nodes=bool(made))
+        widened += opened
         upserts += [*named, *made]
         patches += [*changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
         inferred += count
@@ -46,7 +49,12 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
         vectors |= decision.intake.vectors
         for position, index in enumerate(indexes):
             outcomes[index] = _build_outcome(decision, position, events[index])
-    phases = [Phase(upserts=tuple(upserts)), Phase(patches=tuple(patches)), Phase(deletes=tuple(deletes))]
+    phases = [
+        Phase(patches=tuple(widened)),
+        Phase(upserts=tuple(upserts)),
+        Phase(patches=tuple(patches)),
+        Phase(deletes=tuple(deletes)),
+    ]
     return Plan(
         phases=tuple(phase for phase in phases if phase),
         outcomes=tuple(outcome for outcome in outcomes if outcome is not None),
@@ -55,15 +63,18 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     )
 
 
-def _assemble_corrections(decision: Decision) -> tuple[list[Upsert], list[Patch]]:
-    """Give the points of new corrections, and of the others what changed of their place."""
-    upserts, patches = [], []
+def _assemble_corrections(decision: Decision, *, makes_nodes: bool) -> tuple[list[Upsert], list[Patch], list[Patch]]:
+    """Give the points of new corrections, and of the others what changed of their place, before the new nodes and after.
+
+    Where a family starts can follow from a new node that a redelivery finds stored and has no reason to look beyond. So that is
+    noted before the node is written; where the family started before is forgotten only when the marks there are taken away.
+    """
+    upserts, widened, moved = [], [], []
     for standing in decision.standings.values():
-        correction = standing.correction
-        if correction.revision_id is not None:
+        if standing.correction.revision_id is not None:
             continue
         placed = place_in_chain(
-            correction,
+            standing.correction,
             chain=standing.chain,
             mentions=tuple(sorted(standing.mentions)),
             family_roots=standing.family_roots,
@@ -71,9 +82,18 @@ def _assemble_corrections(decision: Decision) -> tuple[list[Upsert], list[Patch]
         stored = decision.world.stored_corrections.get(placed.key)
         if stored is None:
             upserts.append(Upsert(id=placed.key, payload=dump_correction(placed)))
-        elif placed != stored:
-            patches.append(Patch(id=placed.key, payload=_diff(dump_correction(stored), dump_correction(placed), is_whole=True)))
-    return upserts, patches
+            continue
+        roots = {*stored.family_roots, *placed.family_roots} if makes_nodes else stored.family_roots
+        wide = replace(stored, family_roots=tuple(sorted(roots)))
+        widened += _patch_correction(stored, wide)
+        moved += _patch_correction(wide, placed)
+    return upserts, widened, moved
+
+
+def _patch_correction(before: Correction, after: Correction) -> list[Patch]:
+    if before == after:
+        return []
+    return [Patch(id=after.key, payload=_diff(dump_correction(before), dump_correction(after), is_whole=True))]
 
 
 class _Rank(IntEnum):
