@@ -11,7 +11,7 @@ from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, dump_correction, place_in_chain
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status, Written
+from guardian.core.model import Corrected, Erased, Event, EventRef, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node
 from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
@@ -182,20 +182,30 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     if node is not None and node.is_record:
         record = build_record_view(node)
         questions += _ask_about_record(decision, node)
-    standing = _find_standing(decision, position, node)
-    if standing is not None:
-        correction = _build_correction_view(decision, standing)
+    standings = _find_standings(decision, position, node)
+    if standings:
+        correction = _build_correction_view(decision, standings)
         questions += _ask_about_correction(correction)
         if correction.is_waiting and isinstance(event, Corrected):
             disposition = Disposition.WAITING
     return Outcome(event=event, disposition=disposition, record=record, correction=correction, questions=tuple(questions))
 
 
-def _find_standing(decision: Decision, position: int, node: Node | None) -> Standing | None:
-    key = decision.intake.correction_of.get(position)
-    if key is not None and key in decision.standings:
-        return decision.standings[key]
-    return decision.standings.get(VERIFIED_PREFIX + node.id) if node is not None else None
+def _find_standings(decision: Decision, position: int, node: Node | None) -> list[Standing]:
+    """Find the corrections that an event stands for: an explicit one first, and what its own verified text corrects in place."""
+    keys = (decision.intake.correction_of.get(position), None if node is None else VERIFIED_PREFIX + node.id)
+    first = next((decision.standings[key] for key in keys if key in decision.standings), None)
+    if first is None:
+        return []
+    ref = first.correction.ref
+    of_event = [standing for standing in decision.standings.values() if _is_same(standing.correction.ref, ref)]
+    return sorted(of_event, key=lambda standing: standing is not first)
+
+
+def _is_same(one: EventRef, other: EventRef) -> bool:
+    """Tell whether two name one event; a tombstone keeps no digest of those that wrote it."""
+    digests = {one.digest, other.digest} - {""}
+    return (one.time, one.source, one.id) == (other.time, other.source, other.id) and len(digests) < 2
 
 
 def build_record_view(node: Node) -> RecordView:
@@ -224,23 +234,16 @@ def build_record_view(node: Node) -> RecordView:
     )
 
 
-def _build_correction_view(decision: Decision, standing: Standing) -> CorrectionView:
-    felled: list[FelledView] = []
-    exempt = 0
-    for node in decision.reached.get(standing.key, ()):
-        if standing.key not in node.felled:
-            exempt += 1
-            continue
-        assert node.revision is not None
-        felled.append(
-            FelledView(
-                memory_id=node.memory_id,
-                revision=node.revision,
-                record_id=node.id,
-                via=name_via(node, standing.key),
-                is_mixed=is_mixed(node, standing.key),
-            )
-        )
+def _build_correction_view(decision: Decision, standings: Sequence[Standing]) -> CorrectionView:
+    felled: dict[str, FelledView] = {}
+    spared: set[str] = set()
+    for key in (standing.key for standing in standings):
+        for node in decision.reached.get(key, ()):
+            if key in node.felled:
+                felled.setdefault(node.id, _build_felled_view(node, key))
+            else:
+                spared.add(node.id)
+    standing = standings[0]
     correction = standing.correction
     return CorrectionView(
         ref=correction.ref,
@@ -250,8 +253,19 @@ def _build_correction_view(decision: Decision, standing: Standing) -> Correction
         replacement=correction.replacement,
         extent=standing.extent,
         is_waiting=not (standing.nominal or standing.revised or _corrects_itself(decision, standing)),
-        felled=tuple(sorted(felled, key=lambda view: (view.memory_id, view.revision))),
-        exempt=exempt,
+        felled=tuple(sorted(felled.values(), key=lambda view: (view.memory_id, view.revision))),
+        exempt=len(spared - felled.keys()),
+    )
+
+
+def _build_felled_view(node: Node, key: str) -> FelledView:
+    assert node.revision is not None
+    return FelledView(
+        memory_id=node.memory_id,
+        revision=node.revision,
+        record_id=node.id,
+        via=name_via(node, key),
+        is_mixed=is_mixed(node, key),
     )
 
 
