@@ -17,13 +17,15 @@ from guardian.core.point import Phase, Point, PointKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Who writes: a server refuses writes with a lower version than a point already has.
+    """Who writes, and where: a server refuses writes with a lower version than a point, or the mark of a space, already has.
 
     Attributes:
         version: 0 .. 2**53 - 1, made of topic epoch and offset; 0 for a writer outside the stream.
+        spaces: The spaces it writes in, which it claims before it first reads.
     """
 
     version: int = 0
+    spaces: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ class Store(Protocol):
     Raises:
         ConfigError: From `open`: another owner, another identity, a missing index.
         DependencyError: The engine or server is away; nothing is known about a write in flight.
-        ConflictError: From `apply`: a newer fence has written one of the points.
+        ConflictError: From `claim` and `apply`: a newer fence has claimed one of the spaces, or written one of the points.
     """
 
     identity: StoreIdentity
@@ -89,6 +91,12 @@ class Store(Protocol):
 
     async def fetch(self, needs: Needs) -> list[Point]:
         """Look up all keys of one round; each point once (whole, if any key asks for it whole)."""
+
+    async def claim(self, fence: Fence) -> None:
+        """Bar all writers with a lower fence from its spaces, before the first read: what is read then stays as it is.
+
+        Only a store with several writers has anything to bar. Version 0 claims nothing.
+        """
 
     async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
         """Write the phases in order; when it returns all of them are durable. Applying twice is applying once."""

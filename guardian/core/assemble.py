@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
-from guardian.core.fact import dump_correction, place_in_chain
+from guardian.core.fact import Correction, dump_correction, place_in_chain
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status, Written
+from guardian.core.model import Corrected, Erased, Event, EventRef, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node
 from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
@@ -28,6 +29,7 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
         events: The whole batch.
         decided: For each space the indexes of its events, and the decision.
     """
+    widened: list[Patch] = []
     upserts: list[Upsert] = []
     patches: list[Patch] = []
     deletes: list[str] = []
@@ -36,8 +38,9 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     inferred = 0
     for indexes, decision in decided:
         upserts += [Upsert(id=key, payload=payload) for key, payload in sorted(decision.intake.payloads.items())]
-        named, moved = _assemble_corrections(decision)
         made, changed, count = _assemble_nodes(decision)
+        named, opened, moved = _assemble_corrections(decision, makes_nodes=bool(made))
+        widened += opened
         upserts += [*named, *made]
         patches += [*changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
         inferred += count
@@ -46,7 +49,12 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
         vectors |= decision.intake.vectors
         for position, index in enumerate(indexes):
             outcomes[index] = _build_outcome(decision, position, events[index])
-    phases = [Phase(upserts=tuple(upserts)), Phase(patches=tuple(patches)), Phase(deletes=tuple(deletes))]
+    phases = [
+        Phase(patches=tuple(widened)),
+        Phase(upserts=tuple(upserts)),
+        Phase(patches=tuple(patches)),
+        Phase(deletes=tuple(deletes)),
+    ]
     return Plan(
         phases=tuple(phase for phase in phases if phase),
         outcomes=tuple(outcome for outcome in outcomes if outcome is not None),
@@ -55,15 +63,18 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     )
 
 
-def _assemble_corrections(decision: Decision) -> tuple[list[Upsert], list[Patch]]:
-    """Give the points of new corrections, and of the others what changed of their place."""
-    upserts, patches = [], []
+def _assemble_corrections(decision: Decision, *, makes_nodes: bool) -> tuple[list[Upsert], list[Patch], list[Patch]]:
+    """Give the points of new corrections, and of the others what changed of their place, before the new nodes and after.
+
+    Where a family starts can follow from a new node that a redelivery finds stored and has no reason to look beyond. So that is
+    noted before the node is written; where the family started before is forgotten only when the marks there are taken away.
+    """
+    upserts, widened, moved = [], [], []
     for standing in decision.standings.values():
-        correction = standing.correction
-        if correction.revision_id is not None:
+        if standing.correction.revision_id is not None:
             continue
         placed = place_in_chain(
-            correction,
+            standing.correction,
             chain=standing.chain,
             mentions=tuple(sorted(standing.mentions)),
             family_roots=standing.family_roots,
@@ -71,9 +82,18 @@ def _assemble_corrections(decision: Decision) -> tuple[list[Upsert], list[Patch]
         stored = decision.world.stored_corrections.get(placed.key)
         if stored is None:
             upserts.append(Upsert(id=placed.key, payload=dump_correction(placed)))
-        elif placed != stored:
-            patches.append(Patch(id=placed.key, payload=_diff(dump_correction(stored), dump_correction(placed), is_whole=True)))
-    return upserts, patches
+            continue
+        roots = {*stored.family_roots, *placed.family_roots} if makes_nodes else stored.family_roots
+        wide = replace(stored, family_roots=tuple(sorted(roots)))
+        widened += _patch_correction(stored, wide)
+        moved += _patch_correction(wide, placed)
+    return upserts, widened, moved
+
+
+def _patch_correction(before: Correction, after: Correction) -> list[Patch]:
+    if before == after:
+        return []
+    return [Patch(id=after.key, payload=_diff(dump_correction(before), dump_correction(after), is_whole=True))]
 
 
 class _Rank(IntEnum):
@@ -162,20 +182,30 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     if node is not None and node.is_record:
         record = build_record_view(node)
         questions += _ask_about_record(decision, node)
-    standing = _find_standing(decision, position, node)
-    if standing is not None:
-        correction = _build_correction_view(decision, standing)
+    standings = _find_standings(decision, position, node)
+    if standings:
+        correction = _build_correction_view(decision, standings)
         questions += _ask_about_correction(correction)
         if correction.is_waiting and isinstance(event, Corrected):
             disposition = Disposition.WAITING
     return Outcome(event=event, disposition=disposition, record=record, correction=correction, questions=tuple(questions))
 
 
-def _find_standing(decision: Decision, position: int, node: Node | None) -> Standing | None:
-    key = decision.intake.correction_of.get(position)
-    if key is not None and key in decision.standings:
-        return decision.standings[key]
-    return decision.standings.get(VERIFIED_PREFIX + node.id) if node is not None else None
+def _find_standings(decision: Decision, position: int, node: Node | None) -> list[Standing]:
+    """Find the corrections that an event stands for: an explicit one first, and what its own verified text corrects in place."""
+    keys = (decision.intake.correction_of.get(position), None if node is None else VERIFIED_PREFIX + node.id)
+    first = next((decision.standings[key] for key in keys if key in decision.standings), None)
+    if first is None:
+        return []
+    ref = first.correction.ref
+    of_event = [standing for standing in decision.standings.values() if _is_same(standing.correction.ref, ref)]
+    return sorted(of_event, key=lambda standing: standing is not first)
+
+
+def _is_same(one: EventRef, other: EventRef) -> bool:
+    """Tell whether two name one event; a tombstone keeps no digest of those that wrote it."""
+    digests = {one.digest, other.digest} - {""}
+    return (one.time, one.source, one.id) == (other.time, other.source, other.id) and len(digests) < 2
 
 
 def build_record_view(node: Node) -> RecordView:
@@ -204,23 +234,16 @@ def build_record_view(node: Node) -> RecordView:
     )
 
 
-def _build_correction_view(decision: Decision, standing: Standing) -> CorrectionView:
-    felled: list[FelledView] = []
-    exempt = 0
-    for node in decision.reached.get(standing.key, ()):
-        if standing.key not in node.felled:
-            exempt += 1
-            continue
-        assert node.revision is not None
-        felled.append(
-            FelledView(
-                memory_id=node.memory_id,
-                revision=node.revision,
-                record_id=node.id,
-                via=name_via(node, standing.key),
-                is_mixed=is_mixed(node, standing.key),
-            )
-        )
+def _build_correction_view(decision: Decision, standings: Sequence[Standing]) -> CorrectionView:
+    felled: dict[str, FelledView] = {}
+    spared: set[str] = set()
+    for key in (standing.key for standing in standings):
+        for node in decision.reached.get(key, ()):
+            if key in node.felled:
+                felled.setdefault(node.id, _build_felled_view(node, key))
+            else:
+                spared.add(node.id)
+    standing = standings[0]
     correction = standing.correction
     return CorrectionView(
         ref=correction.ref,
@@ -230,8 +253,19 @@ def _build_correction_view(decision: Decision, standing: Standing) -> Correction
         replacement=correction.replacement,
         extent=standing.extent,
         is_waiting=not (standing.nominal or standing.revised or _corrects_itself(decision, standing)),
-        felled=tuple(sorted(felled, key=lambda view: (view.memory_id, view.revision))),
-        exempt=exempt,
+        felled=tuple(sorted(felled.values(), key=lambda view: (view.memory_id, view.revision))),
+        exempt=len(spared - felled.keys()),
+    )
+
+
+def _build_felled_view(node: Node, key: str) -> FelledView:
+    assert node.revision is not None
+    return FelledView(
+        memory_id=node.memory_id,
+        revision=node.revision,
+        record_id=node.id,
+        via=name_via(node, key),
+        is_mixed=is_mixed(node, key),
     )
 
 

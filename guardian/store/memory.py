@@ -94,6 +94,10 @@ class MemoryStore:
                 found.append(self._read_point(point_id, whole=True))
         return merge_points(found)
 
+    async def claim(self, fence: Fence) -> None:
+        """Do nothing: there is one writer."""
+        validate_fence(fence)
+
     async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
         """Write the phases in order. Patches and deletes of absent points do nothing."""
         validate_fence(fence)

@@ -69,7 +69,26 @@ def update_and_erasure(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
     ]
 
 
-STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure)
+def first_seen_target(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A recap names the target of a correction, which nobody has seen so far: only now does its family start somewhere."""
+    target, recap, sibling, replacement = names
+    known = [written(replacement, "Gate 5"), corrected(target, replacement, extent="family", t=10)]
+    return known, [written(recap, "So it is gate 4", parents=[target], t=11), written(sibling, "Gate 4 it is", parents=[target])]
+
+
+def root_with_parents(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """The root of a felled family arrives and has a parent itself, so the family starts elsewhere, and another one falls."""
+    root, middle, target, cousin = names
+    known = [
+        written(root, "Root", src="tool", kind="fact"),
+        written(cousin, "Cousin", parents=[root], t=1),
+        written(target, "Target", parents=[middle], t=2),
+        corrected(target, "n", extent="family", t=10),
+    ]
+    return known, [written(middle, "Middle", parents=[root], t=1)]
+
+
+STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure, first_seen_target, root_with_parents)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

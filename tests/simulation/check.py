@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from guardian.contracts.codec import DecodePolicy, decode
-from guardian.core.model import Corrected, Event
+from guardian.core.model import Event
 from guardian.core.point import Patch, Phase, PointKind
 from guardian.embed.bm25 import bm25_query
 from guardian.errors import RecordError
@@ -297,7 +297,6 @@ def _check_notice(content: Mapping[str, Any], rows: Mapping[tuple[str, str, str]
     }
     told = {(each["memory_id"], each["revision"]) for each in content["felled"]}
     behind = [event for event in events if (event.ref.source, event.ref.id) == (named["source"], named["id"])]
-    # An inline text that is verified also corrects earlier revisions of its memory in place: under the same id, and not in the notice.
-    is_one = len(behind) == 1 and isinstance(behind[0], Corrected) and not (behind[0].inline and behind[0].inline.verified)
-    if told - felled or (is_one and felled - told):
+    # An id that was used for two events names two corrections.
+    if told - felled or (len(behind) == 1 and felled - told):
         raise Violation(f"the notice of {correction} tells of {sorted(told)}, the state has {sorted(felled)}")

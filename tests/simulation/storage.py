@@ -1,14 +1,18 @@
 """The simulated store: one server that all workers share, on which a plan arrives write by write, late, in part, or without an answer.
 
-It fences as the server store does: each point carries the version of its last writer; a write touches only points with no higher one,
-says nothing of what it skipped, and the writer then reads the versions back and takes a higher one for a conflict. A patch is one
-write, as the server store sends it. Between any two writes others may write, and whoever writes may die.
+It fences as the server store does: a batch marks its spaces before it first reads, and every write looks at the marks first; each point
+carries the version of its last writer, a write touches only points with no higher one, says nothing of what it skipped, and the writer
+then reads the versions back and takes a higher one for a conflict. A patch is one write, as the server store sends it. Between any two
+writes others may write, and whoever writes may die.
+
+The look at the marks and the write after it are one turn here. On a server they are two requests, and what comes between them is the
+window that `guardian.store.qdrant.fence` tells of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from guardian.core.needs import Needs
@@ -32,19 +36,36 @@ class Server:
     Attributes:
         memory: The points.
         versions: Version of the last writer, by point id; a deleted point forgets it.
+        marks: Version of the last batch that claimed it, by space.
         is_fenced: False takes the fence away, which the checks must notice.
-        writes: Writes that changed something.
+        is_marked: False takes the marks away from it.
     """
 
     memory: MemoryStore
-    versions: dict[str, int]
     is_fenced: bool = True
-    writes: int = 0
+    is_marked: bool = True
+    versions: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def build(cls, *, is_fenced: bool = True) -> Server:
+    def build(cls, *, is_fenced: bool = True, is_marked: bool = True) -> Server:
         """Begin empty."""
-        return cls(MemoryStore(IDENTITY), {}, is_fenced)
+        return cls(MemoryStore(IDENTITY), is_fenced, is_fenced and is_marked)
+
+    def claim(self, fence: Fence) -> None:
+        """Mark spaces; a higher mark stays."""
+        for space in fence.spaces if self.is_marked else ():
+            self.marks[space] = max(self.marks.get(space, 0), fence.version)
+
+    def check_marks(self, fence: Fence) -> None:
+        """Refuse who is not the last to have marked its spaces.
+
+        Raises:
+            ConflictError: Names the space.
+        """
+        for space in sorted(fence.spaces):
+            if self.marks.get(space, 0) > fence.version:
+                raise ConflictError(f"space {space} has a newer owner")
 
     @property
     def payloads(self) -> dict[str, dict[str, Any]]:
@@ -59,7 +80,6 @@ class Server:
         if not isinstance(write, Upsert) and point_id not in self.payloads:
             return False
         await self.memory.apply([_wrap(write)], fence=Fence(version=version))
-        self.writes += 1
         if isinstance(write, str):
             self.versions.pop(point_id, None)
         else:
@@ -103,11 +123,26 @@ class StoreClient:
         self._fail(Fault.SEARCH_FAILS)
         return await self._server.memory.search(query)
 
+    async def claim(self, fence: Fence) -> None:
+        """Mark the spaces of a batch, and read the marks back.
+
+        Raises:
+            ConflictError: A later owner has marked one of them.
+            DependencyError: The server is away; the marks may be set.
+        """
+        validate_fence(fence)
+        await self._wait("claim")
+        self._fail(Fault.WRITE_FAILS)
+        self._server.claim(fence)
+        await self._wait("marks")
+        self._fail(Fault.FETCH_FAILS)
+        self._server.check_marks(fence)
+
     async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
         """Write phases one write at a time.
 
         Raises:
-            ConflictError: A later owner has written one of the points.
+            ConflictError: A later owner has marked one of the spaces, or written one of the points.
             DependencyError: The server is away; a beginning of the writes may be done, or all of them.
         """
         validate_fence(fence)
@@ -118,6 +153,7 @@ class StoreClient:
             for write in writes:
                 await self._wait(f"write:{_name(write)}")
                 self._fail(Fault.WRITE_FAILS)
+                self._server.check_marks(fence)
                 if await self._server.write(write, fence.version):
                     self.on_write(phases, write)
             self._check_fence(writes, fence.version)

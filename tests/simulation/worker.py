@@ -79,7 +79,6 @@ class Worker:
 
     Attributes:
         is_busy: A batch is in hand.
-        done: Next offset to work on, by partition of this round; a commit that failed may lag behind it.
         on_begin: Called with the records of a batch before it is carried out.
     """
 
@@ -91,13 +90,13 @@ class Worker:
         self.connection = connection
         self.publisher = Publisher(connection)
         self.is_busy = False
-        self.done: dict[int, int] = {}
         self.on_begin: Callable[[Sequence[Record]], None] = lambda _: None
         self._around = around
         self._round = 0
         self._is_hurried = False
         self._version = 0
         self._committed: dict[int, int] = {}  # versions, by partition
+        self._owed: dict[int, int] = {}  # offsets that are done and not committed, by partition
         self._positions: dict[int, int] = {}
         self._guard = self._build_guard()
 
@@ -122,6 +121,7 @@ class Worker:
         """Hear that the group has moved on: what is in hand is not waited for, and the next poll joins again."""
         self._round += 1
         self._committed.clear()
+        self._owed.clear()
         self._is_hurried = True
 
     async def run(self) -> None:
@@ -139,10 +139,10 @@ class Worker:
         self.leave_round()
         owned = await self.connection.join()
         self._is_hurried = False
-        self._positions, self.done = {}, {}
+        self._positions = {}
         for partition in owned:
             committed = await self._fetch_committed(partition)
-            self._positions[partition] = self.done[partition] = committed.offset
+            self._positions[partition] = committed.offset
 
     async def _fetch_committed(self, partition: int) -> Committed:
         while True:
@@ -162,6 +162,8 @@ class Worker:
         self._positions.update({partition: read[-1].offset + 1 for partition, read in taken.items()})
         if not taken:
             await Pause("idle", _IDLE_MS)
+            if self._owed and self._round == fetched_in:
+                await self._commit_owed()
         for chunk in iter_chunks(taken, size):  # partitions are plain numbers here
             if self._round != fetched_in or not await self._finish(chunk):
                 return
@@ -219,14 +221,19 @@ class Worker:
         return True
 
     async def _commit(self, chunk: Mapping[int, Sequence[Record]]) -> bool:
-        ends = {partition: read[-1].offset + 1 for partition, read in chunk.items()}
-        self.done.update(ends)
+        self._owed |= {partition: read[-1].offset + 1 for partition, read in chunk.items()}
+        return await self._commit_owed()
+
+    async def _commit_owed(self) -> bool:
+        """Commit what is done; what a broker did not take is owed still, to the next commit or to a poll that finds nothing."""
+        owed = dict(self._owed)
         try:
-            await self._send_commit(ends, self._version)
+            await self._send_commit(owed, self._version)
         except Refused:
             return False
         except DependencyError:
-            pass  # the next commit makes good for it, or a redelivery changes nothing
+            return True
+        self._owed = {partition: offset for partition, offset in self._owed.items() if offset != owed.get(partition)}
         return True
 
     async def _send_commit(self, offsets: Mapping[int, int], version: int) -> None:

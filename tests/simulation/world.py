@@ -59,6 +59,7 @@ class Parts:
     worker: type[Worker] = Worker
     store: type[StoreClient] = StoreClient
     is_fenced: bool = True
+    is_marked: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,7 +96,7 @@ class World:
         self.schedule = Schedule(turns)
         self.faults = Faults(faults, dropped=script.dropped_faults, until=script.faults_until)
         self.broker = Broker(self.schedule, partitions=self._random.choice((1, 1, 2, 3)))
-        self.server = Server.build(is_fenced=parts.is_fenced)
+        self.server = Server.build(is_fenced=parts.is_fenced, is_marked=parts.is_marked)
         self.checks = Checks(self.broker, self.server, Truth(reference))
         self.trace: list[str] = []
         self._around = Surroundings(
@@ -177,12 +178,8 @@ class World:
         return all_here and settled and self._measure_lag() == 0
 
     def _measure_lag(self) -> int:
-        """Give the records not worked on, as the data plane does: a commit that failed is made good for by the next one."""
-        done = {partition: committed.offset for partition, committed in self.broker.committed.items()}
-        for worker, _ in self._workers.values():
-            if worker.connection.is_current:
-                done |= worker.done
-        return sum(len(log) - done[partition] for partition, log in self.broker.logs.items())
+        """Give the group's lag: the records behind the committed offsets."""
+        return sum(len(log) - self.broker.committed[partition].offset for partition, log in self.broker.logs.items())
 
     async def _produce(self) -> None:
         for item in self.items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 import pytest
@@ -12,7 +13,7 @@ from guardian.core.policy import Policy
 from guardian.embed.fill import fill_pending
 from guardian.embed.port import Vector
 from guardian.errors import ConflictError, DependencyError
-from guardian.pipeline import MAX_CONFLICTS, Pipeline
+from guardian.pipeline import MAX_CONFLICTS, Pipeline, collector_paused
 from guardian.ports import Fence, OutcomeMessage, StoreIdentity
 from guardian.store.memory import MemoryStore
 from tests.builders import written
@@ -38,25 +39,6 @@ class Model:
 
     async def close(self) -> None:
         """Hold nothing."""
-
-
-class Contested(MemoryStore):
-    """A store in which another writer comes in between the first so many times."""
-
-    conflicts = 0
-    fetched = 0
-
-    async def fetch(self, needs: Needs) -> list[Point]:
-        """Count the rounds."""
-        self.fetched += 1
-        return await super().fetch(needs)
-
-    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
-        """Refuse while there is another writer."""
-        if self.conflicts:
-            self.conflicts -= 1
-            raise ConflictError("another writer")
-        await super().apply(phases, fence=fence)
 
 
 class Announcer:
@@ -111,21 +93,81 @@ async def test_outcomes_that_could_not_be_announced_are_announced_by_the_next_tr
     assert len(announcer.stored_at) == 1
 
 
-async def test_a_conflict_is_decided_anew_on_what_stands_now() -> None:
-    """Everything is fetched again; the write then goes through."""
-    store = Contested(IDENTITY)
-    store.conflicts = 2
-    await Pipeline(store=store, policy_of=lambda _: Policy()).process([written("a", "x")], fence=FENCE)
-    assert store.conflicts == 0
-    assert await store.count() > 0
-    assert store.fetched % 3 == 0
-    assert store.fetched >= 3
+class ContestedStore(MemoryStore):
+    """Notes its calls, and has a newer owner for the first of some of them."""
+
+    def __init__(self, **conflicts: int) -> None:
+        super().__init__(IDENTITY)
+        self.calls: list[str] = []
+        self.fences: set[Fence] = set()
+        self._conflicts = conflicts
+
+    async def claim(self, fence: Fence) -> None:
+        """Claim, or meet a newer owner."""
+        self._call("claim")
+        self.fences.add(fence)
+
+    async def fetch(self, needs: Needs) -> list[Point]:
+        """Read."""
+        self._call("fetch")
+        return await super().fetch(needs)
+
+    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
+        """Write, or meet a newer owner."""
+        self._call("apply")
+        self.fences.add(fence)
+        await super().apply(phases, fence=fence)
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        left = self._conflicts.get(name, 0)
+        if left:
+            self._conflicts[name] = left - 1
+            raise ConflictError("space 's' has a newer owner")
 
 
-async def test_conflicts_without_end_are_a_store_that_is_away() -> None:
-    """Bounded: the data plane waits then, with growing pauses."""
-    store = Contested(IDENTITY)
-    store.conflicts = MAX_CONFLICTS
-    with pytest.raises(DependencyError):
-        await Pipeline(store=store, policy_of=lambda _: Policy()).process([written("a", "x")], fence=FENCE)
-    assert await store.count() == 0
+def build_pipeline(store: MemoryStore) -> Pipeline:
+    """Build a pipeline over a store."""
+    return Pipeline(store=store, policy_of=lambda _: Policy())
+
+
+async def test_every_try_claims_its_spaces_before_it_first_reads() -> None:
+    """After a conflict nothing that was read counts: it is claimed, read and decided anew, under the same fence."""
+    store = ContestedStore(claim=1, apply=1)
+    events = [written("a", "Gate 4", space="s"), written("b", "Gate 5", space="t")]
+    await build_pipeline(store).process(events, fence=Fence(version=3))
+    assert [name for name in store.calls if name != "fetch"] == ["claim", "claim", "apply", "claim", "apply"]
+    assert store.calls[0:3] == ["claim", "claim", "fetch"]
+    assert store.fences == {Fence(version=3, spaces=frozenset({"s", "t"}))}
+    assert await store.count() == 2
+
+
+async def test_a_newer_owner_that_stays_is_told_of_and_nothing_is_read() -> None:
+    """The tries are bounded, and the error names what the last one met."""
+    store = ContestedStore(claim=MAX_CONFLICTS)
+    with pytest.raises(DependencyError, match="space 's' has a newer owner"):
+        await build_pipeline(store).process([written("a", "Gate 4", space="s")], fence=Fence(version=3))
+    assert store.calls == ["claim"] * MAX_CONFLICTS
+
+
+def test_the_collector_rests_until_the_last_batch_is_done() -> None:
+    """Batches that overlap and end in any order leave it as it was before the first."""
+    assert gc.isenabled()
+    first, second = collector_paused(), collector_paused()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    """Whoever turned it off before knows why."""
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

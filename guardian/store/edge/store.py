@@ -142,6 +142,10 @@ class EdgeStore:
             validate_id(point_id)
         return await self._run(self._fetch, needs)
 
+    async def claim(self, fence: Fence) -> None:
+        """Do nothing: one process writes."""
+        validate_fence(fence)
+
     async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
         """Write the phases in order and flush. Patches and deletes of absent points do nothing.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,9 @@ from guardian.store.layout import DENSE, SPARSE, TENANT, VERSION, Clause, build_
 
 # A call costs a round trip here, so more clauses share one than in the embedded engine.
 CLAUSES_PER_LOOKUP = 64
+# Points or patches in one request: about 4 MB of JSON with vectors, well below the server's limit of 32 MB.
+WRITE_POINTS = 500
+_KINDS = frozenset(PointKind)
 LINEAGE_ONLY = models.PayloadSelectorExclude(exclude=[*HEAVY_FIELDS, VERSION])
 WHOLE = models.PayloadSelectorExclude(exclude=[VERSION])
 
@@ -97,10 +100,22 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
     ]
 
 
+def is_point(record: models.Record) -> bool:
+    """Tell whether it is one that the core knows: the store's own note and the marks of its spaces are none."""
+    return (record.payload or {}).get("point") in _KINDS
+
+
 def build_point(record: models.Record, *, whole: bool) -> Point:
     """Build a point from what the server gave; the version of its writer is no part of it."""
     payload = {key: value for key, value in (record.payload or {}).items() if key != VERSION and value is not None}
     return Point(str(record.id), payload, whole=whole)
+
+
+def check_done(results: Iterable[models.UpdateResult]) -> None:
+    """Take nothing for written that the server only accepted: after its own time limit it answers without an error."""
+    for result in results:
+        if result.status != models.UpdateStatus.COMPLETED:
+            raise DependencyError(f"the server answered '{result.status}' to a write", dependency="store")
 
 
 @contextmanager

@@ -1,9 +1,7 @@
 """The store on a Qdrant server, which many workers and readers share.
 
-Writes are fenced: every point carries the version of its last writer, a write touches only points with no higher one,
-and as the server does not say what it skipped, the versions are read back and a higher one is a conflict. So a worker
-that lost its partition cannot overwrite its successor. A deleted point forgets its version; what must stay barred is
-kept as a tombstone.
+Writes are fenced, so that a worker that lost its partition can neither overwrite its successor nor bring back what that
+one deleted; see `guardian.store.qdrant.fence`, which also says what remains open.
 
 Nothing is retried here: a failed call is a `DependencyError`, and the pipeline does the same batch again. All writes
 wait until they are applied; the server's log makes them durable. Patches and deletes are sent with a filter on the id
@@ -13,7 +11,7 @@ and the version, so those of absent points do nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +21,7 @@ from qdrant_client.http.exceptions import ApiException
 
 from guardian.core.needs import Needs
 from guardian.core.point import Phase, Point, PointKind
-from guardian.errors import ConfigError, ConflictError, DependencyError
+from guardian.errors import ConfigError
 from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
 from guardian.store.check import validate_fence, validate_id, validate_phase, validate_query, validate_vector
 from guardian.store.fusion import choose_hits
@@ -36,7 +34,6 @@ from guardian.store.layout import (
     SERVER_INDEXES,
     SPARSE,
     TENANT,
-    VERSION,
     Clause,
     IndexType,
     build_lookups,
@@ -46,10 +43,12 @@ from guardian.store.layout import (
     iter_slices,
     merge_points,
 )
+from guardian.store.qdrant.fence import check_marks, check_versions, claim_spaces
 from guardian.store.qdrant.query import (
     CLAUSES_PER_LOOKUP,
     LINEAGE_ONLY,
     WHOLE,
+    WRITE_POINTS,
     build_fence,
     build_filter,
     build_lacking_filter,
@@ -57,11 +56,10 @@ from guardian.store.qdrant.query import (
     build_point,
     build_requests,
     build_struct,
+    check_done,
+    is_point,
     vendor_errors,
 )
-
-# Points or patches in one request: about 4 MB of JSON with vectors, well below the server's limit of 32 MB.
-_WRITE_POINTS = 500
 
 # The first that counts IDF within a tenant; an older one takes the parameter and silently counts over all.
 _MIN_SERVER = (1, 19)
@@ -157,22 +155,35 @@ class QdrantStore:
             for lookup in build_lookups(needs, clauses_per_lookup=CLAUSES_PER_LOOKUP):
                 async for page in self._iter_pages(lookup.clauses, whole=lookup.whole):
                     found += page
-            for ids in iter_slices(sorted(needs.ids - {META_ID}), self._page_size):
-                found += [build_point(record, whole=True) for record in await self._retrieve(ids, WHOLE)]
+            for ids in iter_slices(sorted(needs.ids), self._page_size):
+                records = await self._retrieve(ids, WHOLE)
+                found += [build_point(record, whole=True) for record in records if is_point(record)]
         return merge_points(found)
+
+    async def claim(self, fence: Fence) -> None:
+        """Mark the spaces of a writer in the stream: nobody with a lower fence writes there any more.
+
+        Raises:
+            ConflictError: A newer owner has marked one of them.
+        """
+        validate_fence(fence)
+        with vendor_errors(self._place):
+            await claim_spaces(self._client, self.collection, fence)
 
     async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
         """Write the phases in order. Patches and deletes of absent points do nothing.
 
         Raises:
-            ConflictError: A writer with a higher fence has written one of the points; those before it may be written.
+            ConflictError: A newer owner has marked one of the spaces, or written one of the points; a beginning of the phases
+                may be written.
+            ConfigError: The writer stands outside the stream, and workers own one of the spaces.
         """
         validate_fence(fence)
         for phase in phases:
             validate_phase(phase, vector_size=self.identity.vector_size)
         with vendor_errors(self._place):
             for phase in phases:
-                await self._write_phase(phase, fence.version)
+                await self._write_phase(phase, fence)
 
     async def search(self, query: SearchQuery) -> list[Hit]:
         """Search records by BM25 and, given a vector, by cosine (approximate once the server has built its graphs)."""
@@ -250,7 +261,7 @@ class QdrantStore:
             validate_id(point_id)
             validate_vector(f"point {point_id}", vector, vector_size=self.identity.vector_size)
         with vendor_errors(self._place):
-            for ids in iter_slices(sorted(vectors), _WRITE_POINTS):
+            for ids in iter_slices(sorted(vectors), WRITE_POINTS):
                 await self._set_vectors(ids, vectors)
 
     async def add_dense(self, *, embedding: str, vector_size: int) -> None:
@@ -258,7 +269,7 @@ class QdrantStore:
         wanted = build_dense_identity(self.identity, embedding=embedding, vector_size=vector_size)
         config = models.DenseVectorNameConfig(dense=models.DenseVectorConfig(size=vector_size, distance=models.Distance.COSINE))
         with vendor_errors(self._place):
-            _check_done([await self._client.create_vector_name(self.collection, DENSE, config)])
+            check_done([await self._client.create_vector_name(self.collection, DENSE, config)])
             await self._write_meta(wanted, mode=models.UpdateMode.UPSERT)
         self.identity = wanted
 
@@ -311,7 +322,7 @@ class QdrantStore:
 
     async def _write_meta(self, identity: StoreIdentity, *, mode: models.UpdateMode) -> None:
         point = models.PointStruct(id=META_ID, vector={}, payload=build_meta_payload(identity))
-        _check_done([await self._client.upsert(self.collection, [point], wait=True, update_mode=mode)])
+        check_done([await self._client.upsert(self.collection, [point], wait=True, update_mode=mode)])
 
     async def _retrieve(self, ids: Sequence[str], with_payload: Any) -> list[models.Record]:
         return await self._client.retrieve(self.collection, list(ids), with_payload=with_payload, with_vectors=False)
@@ -331,28 +342,23 @@ class QdrantStore:
             if offset is None:
                 return
 
-    async def _write_phase(self, phase: Phase, version: int) -> None:
-        for upserts in iter_slices(phase.upserts, _WRITE_POINTS):
-            structs = [build_struct(upsert, version=version) for upsert in upserts]
-            done = await self._client.upsert(self.collection, structs, update_filter=build_fence(version), wait=True)
-            _check_done([done])
-            await self._check_fence([upsert.id for upsert in upserts], version)
-        for patches in iter_slices(phase.patches, _WRITE_POINTS):
-            operations = [build_patch(patch, version=version) for patch in patches]
-            _check_done(await self._client.batch_update_points(self.collection, operations, wait=True))
-            await self._check_fence([patch.id for patch in patches], version)
-        for ids in iter_slices(phase.deletes, _WRITE_POINTS):
-            selector = models.FilterSelector(filter=build_fence(version, ids))
-            _check_done([await self._client.delete(self.collection, selector, wait=True)])
-            await self._check_fence(ids, version)
-
-    async def _check_fence(self, ids: Sequence[str], version: int) -> None:
-        for record in await self._retrieve(ids, [VERSION]):
-            written = (record.payload or {}).get(VERSION, 0)
-            if written > version:
-                raise ConflictError(
-                    f"point {record.id} was written under fence {written}, ours is {version}: its space has a newer owner"
-                )
+    async def _write_phase(self, phase: Phase, fence: Fence) -> None:
+        for upserts in iter_slices(phase.upserts, WRITE_POINTS):
+            structs = [build_struct(upsert, version=fence.version) for upsert in upserts]
+            await check_marks(self._client, self.collection, fence)
+            done = await self._client.upsert(self.collection, structs, update_filter=build_fence(fence.version), wait=True)
+            check_done([done])
+            await check_versions(self._client, self.collection, [upsert.id for upsert in upserts], fence)
+        for patches in iter_slices(phase.patches, WRITE_POINTS):
+            operations = [build_patch(patch, version=fence.version) for patch in patches]
+            await check_marks(self._client, self.collection, fence)
+            check_done(await self._client.batch_update_points(self.collection, operations, wait=True))
+            await check_versions(self._client, self.collection, [patch.id for patch in patches], fence)
+        for ids in iter_slices(phase.deletes, WRITE_POINTS):
+            selector = models.FilterSelector(filter=build_fence(fence.version, ids))
+            await check_marks(self._client, self.collection, fence)
+            check_done([await self._client.delete(self.collection, selector, wait=True)])
+            await check_versions(self._client, self.collection, ids, fence)
 
     async def _set_vectors(self, ids: Sequence[str], vectors: Mapping[str, tuple[float, ...]]) -> None:
         is_record = models.FieldCondition(key="point", match=models.MatchValue(value=PointKind.RECORD.value))
@@ -362,14 +368,7 @@ class QdrantStore:
             return
         filled = [models.PointVectors(id=point_id, vector={DENSE: list(vectors[point_id])}) for point_id in records]
         still = models.Filter(must=[is_record])  # an erasure may have come between
-        _check_done([await self._client.update_vectors(self.collection, filled, update_filter=still, wait=True)])
+        check_done([await self._client.update_vectors(self.collection, filled, update_filter=still, wait=True)])
         mine = models.Filter(must=[is_record, models.HasIdCondition(has_id=list(records))])
         selector = models.FilterSelector(filter=mine)
-        _check_done([await self._client.delete_payload(self.collection, [PENDING], selector, wait=True)])
-
-
-def _check_done(results: Iterable[models.UpdateResult]) -> None:
-    """Take nothing for written that the server only accepted: after its own time limit it answers without an error."""
-    for result in results:
-        if result.status != models.UpdateStatus.COMPLETED:
-            raise DependencyError(f"the server answered '{result.status}' to a write", dependency="store")
+        check_done([await self._client.delete_payload(self.collection, [PENDING], selector, wait=True)])
