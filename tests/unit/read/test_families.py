@@ -87,7 +87,9 @@ async def test_nothing_changes_before_a_person_accepts_and_then_the_cascade_work
         kind, data = build_acceptance(proposal, authority=PERSON)
         await bank.send(event_of(envelope(kind, data, t=100 + number)))
     statuses = await bank.statuses()
-    assert {name: statuses[name] for name in ("m1", "m2", "m3", "m4")} == {name: ["superseded"] for name in ("m1", "m2", "m3", "m4")}
+    assert {name: statuses[name] for name in ("m1", "m2", "m3", "m4")} == {
+        name: ["superseded"] for name in ("m1", "m2", "m3", "m4")
+    }
     assert statuses["x"] == ["active"]
     assert (await bank.row("m3"))["provenance"] == "linked"
     assert not (await find(bank)).proposals

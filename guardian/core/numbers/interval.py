@@ -1,0 +1,60 @@
+"""Intervals of shares: what a sample of successes and failures says of the rate behind it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+# Two-sided 95 %.
+Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval and the sample it rests on; `value` is None when the sample is too small to say anything."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether there is a value."""
+        return self.value is not None
+
+
+def unknown(n: int) -> Estimate:
+    """Give the estimate of too small a sample: unknown, never healthy."""
+    return Estimate(None, None, None, n)
+
+
+def estimate_share(hits: int, n: int, *, least: int = 1, z: float = Z95) -> Estimate:
+    """Give a share with Wilson's score interval (Wilson 1927).
+
+    Args:
+        hits: Successes, 0 to n.
+        n: Trials.
+        least: Trials below which the share is unknown.
+        z: Normal quantile of the level.
+    """
+    if n < max(1, least):
+        return unknown(n)
+    share, zz = hits / n, z * z / n
+    middle = (share + zz / 2) / (1 + zz)
+    half = z / (1 + zz) * math.sqrt(share * (1 - share) / n + zz / (4 * n))
+    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n)
+
+
+def correct_share(observed: Estimate, *, sensitivity: float, specificity: float) -> Estimate:
+    """Correct a share for the errors of the test it was counted with (Rogan and Gladen 1978): (p + sp - 1) / (se + sp - 1), clamped to [0, 1].
+
+    Unknown where the test tells nothing apart (se + sp <= 1).
+    """
+    power = sensitivity + specificity - 1
+    if observed.value is None or observed.low is None or observed.high is None or power <= 0:
+        return unknown(observed.n)
+    value, low, high = (
+        min(1.0, max(0.0, (share + specificity - 1) / power)) for share in (observed.value, observed.low, observed.high)
+    )
+    return Estimate(value, low, high, observed.n)
