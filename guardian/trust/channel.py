@@ -1,0 +1,72 @@
+"""Evidence channels: what something other than the agent says of an episode.
+
+A channel looks at one case and gives a value in [0, 1], or nothing when it has nothing to say; it never guesses. Its errors must not be the
+agent's: a channel is believed only after its independence was measured on audited episodes (the Error-Independence Assumption, "Memory
+Reward Inflation in Self-Improving LLM Agents"). Channels work off the hot path; what they find becomes a `memory.audited` event.
+
+A third party adds one as an entry point in the group `guardian.channels`, whose value is called without arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One episode as a channel sees it; its own grade is not shown.
+
+    Attributes:
+        task: What was asked.
+        answer: What the agent gave: a text, or a query.
+        language: Of the answer, such as `sql`, `python`, `text`; None where the episode does not say.
+        evidence: Texts that the episode declares or retrieved, as they stand in the store.
+        outcome: What a tool or an environment reported in the episode itself.
+        task_id: By which outcomes are reported later.
+    """
+
+    space: str
+    memory_id: str
+    revision: str
+    task: str | None = None
+    answer: str | None = None
+    language: str | None = None
+    evidence: tuple[str, ...] = ()
+    outcome: str | None = None
+    task_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a channel says.
+
+    Attributes:
+        value: In [0, 1]; 1 is right.
+        reason: Constant, counted word such as `not_in_evidence`.
+        evidence: What shows it, small plain JSON; never a secret of the data that was looked at.
+    """
+
+    value: float
+    reason: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Channel(Protocol):
+    """One source of evidence.
+
+    Attributes:
+        name: The channel of its verdicts; stable, as calibrations refer to it.
+    """
+
+    @property
+    def name(self) -> str:
+        """Give the channel of its verdicts."""
+
+    async def judge(self, case: Case) -> Finding | None:
+        """Judge a case; None when the channel has nothing to say about it.
+
+        Raises:
+            DependencyError: What it asks is away; the same case can be judged later.
+        """

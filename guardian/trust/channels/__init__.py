@@ -1,0 +1,1 @@
+"""One evidence channel a file."""

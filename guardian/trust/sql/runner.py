@@ -1,0 +1,143 @@
+"""Run one query in a process of its own: the second wall. `python -I -m guardian.trust.sql.runner`, a request in JSON on stdin, an answer on stdout.
+
+Before the database is opened the process gives up what it will not need: it may write no file, start no process, and take only so much memory
+and processor time; whoever started it kills it when its time is over. The database itself is opened read-only:
+
+- SQLite: `mode=ro`, an authorizer that allows reading, functions and recursion and nothing else (no ATTACH, no PRAGMA), no extensions.
+- DuckDB: read-only, no access outside the database, settings locked, memory bounded.
+- Postgres: a read-only transaction with a statement timeout; give it a role that may only read.
+
+Rows are counted and digested, never returned: what a query finds is no business of an audit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import signal
+import sqlite3
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+_ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+_FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "zeroblob", "randomblob"})
+# Longest text or blob, and deepest expression, that SQLite may make.
+_MAX_VALUE_BYTES = 1_000_000
+_MAX_DEPTH = 200
+# Address space that an interpreter and an engine take before a query does anything.
+_BASE_BYTES = {"sqlite": 256 << 20, "duckdb": 2048 << 20, "postgres": 512 << 20}
+
+
+def main() -> None:
+    """Read a request, answer it."""
+    request = json.loads(sys.stdin.read())
+    try:
+        answer = run(request)
+    except Exception as error:  # noqa: BLE001 # whatever a database raises is the query's failure, told to whoever asked
+        answer = {"status": "failed", "error": f"{type(error).__name__}: {str(error)[:300]}"}
+    sys.stdout.write(json.dumps(answer))
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Run the query of a request within its limits.
+
+    Args:
+        request: `dialect`, `database`, `query`, `timeout_s`, `memory_bytes`, `max_rows`.
+    """
+    dialect = request["dialect"]
+    opened = {"sqlite": _open_sqlite, "duckdb": _open_duckdb, "postgres": _open_postgres}[dialect](request)
+    _give_up(_BASE_BYTES[dialect] + request["memory_bytes"], request["timeout_s"])
+    cursor = opened.cursor() if dialect != "duckdb" else opened
+    cursor.execute(request["query"])
+    width = len(cursor.description or ())
+    return _digest(iter(lambda: cursor.fetchmany(500), []), width, request["max_rows"])
+
+
+def _digest(pages: Iterable[Sequence[Sequence[Any]]], width: int, max_rows: int) -> dict[str, Any]:
+    """Count and digest rows; their order counts, as some queries are about it, and their set beside."""
+    ordered, rows, is_null = hashlib.sha256(), 0, True
+    members = 0
+    for page in pages:
+        for row in page:
+            rows += 1
+            if rows > max_rows:
+                return {"status": "too_many_rows", "rows": rows, "columns": width}
+            one = hashlib.sha256(repr(tuple(row)).encode("utf-8", "backslashreplace")).digest()
+            ordered.update(one)
+            members = (members + int.from_bytes(one[:16], "big")) % (1 << 128)
+            is_null = is_null and all(value is None for value in row)
+    return {
+        "status": "ok",
+        "rows": rows,
+        "columns": width,
+        "is_null": rows > 0 and is_null,
+        "ordered": ordered.hexdigest()[:32],
+        "members": f"{members:032x}",
+    }
+
+
+def _open_sqlite(request: dict[str, Any]) -> Any:
+    path = Path(request["database"]).resolve()
+    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, _MAX_DEPTH)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.set_authorizer(_authorize)
+    return connection
+
+
+def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    if action == sqlite3.SQLITE_FUNCTION and (second or first or "").lower() in _FORBIDDEN_FUNCTIONS:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+
+def _open_duckdb(request: dict[str, Any]) -> Any:
+    import duckdb  # noqa: PLC0415 # an extra, and only for this dialect
+
+    config: dict[str, Any] = {
+        "enable_external_access": "false",
+        "autoload_known_extensions": "false",
+        "autoinstall_known_extensions": "false",
+        "memory_limit": f"{request['memory_bytes'] // (1 << 20)}MB",
+        "threads": "1",
+        "temp_directory": "",
+        "lock_configuration": "true",
+    }
+    return duckdb.connect(request["database"], read_only=True, config=config)
+
+
+def _open_postgres(request: dict[str, Any]) -> Any:
+    import psycopg  # noqa: PLC0415 # an extra, and only for this dialect
+
+    timeout_ms = int(request["timeout_s"] * 1000)
+    options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms} -c idle_in_transaction_session_timeout={timeout_ms}"
+    connection = psycopg.connect(request["database"], options=options, connect_timeout=max(2, int(request["timeout_s"])))
+    connection.read_only = True
+    return connection
+
+
+def _give_up(address_bytes: int, timeout_s: float) -> None:
+    """Give up what the query will not need: memory beyond a bound, files, processes, time."""
+    seconds = int(timeout_s) + 2
+    for name, limit in (
+        (resource.RLIMIT_AS, address_bytes),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(name)
+        ceiling = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(name, (ceiling, ceiling))
+    # Nothing handles the alarm: it ends the process, wherever the engine is.
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+
+
+if __name__ == "__main__":
+    main()
