@@ -27,6 +27,7 @@ class SourceReason(StrEnum):
     TEXT_MISSING = "text_missing"
     TIME_MISSING = "time_missing"
     TIME_UNREADABLE = "time_unreadable"
+    DOCUMENT_TOO_LARGE = "document_too_large"
 
     UNCHANGED = "unchanged"
     REPLACED_IN_FILE = "replaced_in_file"
@@ -34,6 +35,9 @@ class SourceReason(StrEnum):
     METADATA_ONLY = "metadata_only"
     LEFTOVER_TABLE = "leftover_table"
     RAW_MESSAGES = "raw_messages"
+    NOT_A_MEMORY = "not_a_memory"
+    TEXT_NOT_KEPT = "text_not_kept"
+    VERDICT_WITHDRAWN = "verdict_withdrawn"
 
 
 _NOTHING = "Nothing to mend."
@@ -66,6 +70,10 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Nothing in the file says when this happened.", "Give the row a time, or import an older copy."
     ),
     SourceReason.TIME_UNREADABLE: Explanation("The time is in no known form.", "Write it as ISO 8601."),
+    SourceReason.DOCUMENT_TOO_LARGE: Explanation(
+        "One JSON document of more than 512 MiB, which would have to be held whole.",
+        "Export in pages, or as JSON lines, of which one row is held at a time.",
+    ),
     SourceReason.UNCHANGED: Explanation("The row says what an earlier version or row said.", _NOTHING),
     SourceReason.REPLACED_IN_FILE: Explanation(
         "A later row of this append-only file holds the same thing as it is now.", _NOTHING
@@ -80,4 +88,11 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Where it holds rows of its own, rename it to `history` in a copy of the database and import that.",
     ),
     SourceReason.RAW_MESSAGES: Explanation("Chat messages, not memories.", _NOTHING),
+    SourceReason.NOT_A_MEMORY: Explanation(
+        "The row states nothing by itself: an index of entities, a link, an access log, a notice of a job.", _NOTHING
+    ),
+    SourceReason.TEXT_NOT_KEPT: Explanation("The program was set not to keep this text.", _NOTHING),
+    SourceReason.VERDICT_WITHDRAWN: Explanation(
+        "A verdict was taken back, and the row does not say which.", "Retract it by its event id, if it was imported."
+    ),
 }
