@@ -16,6 +16,11 @@ from pathlib import Path
 
 from guardian.errors import ConfigError
 from guardian.sources.formats.mcp_memory import McpMemorySource
+from guardian.sources.formats.mem0.api import Mem0ApiSource
+from guardian.sources.formats.mem0.openmemory import OpenMemorySource
+from guardian.sources.formats.mem0.plugin import Mem0PluginSource
+from guardian.sources.formats.mem0.points import Mem0PointsSource
+from guardian.sources.formats.mem0.ts_history import Mem0TypeScriptSource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import Source
@@ -25,7 +30,16 @@ ENTRY_POINT_GROUP = "guardian.sources"
 # Shorter names that people try.
 ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
 
-BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource())
+BUILT_IN: tuple[Source, ...] = (
+    NativeSource(),
+    Mem0HistorySource(),
+    McpMemorySource(),
+    Mem0TypeScriptSource(),
+    Mem0PointsSource(),
+    Mem0ApiSource(),
+    Mem0PluginSource(),
+    OpenMemorySource(),
+)
 
 
 def load_sources() -> tuple[Source, ...]:
