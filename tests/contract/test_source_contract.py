@@ -22,7 +22,7 @@ from guardian.contracts.codec import DecodePolicy, decode
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 from guardian.sources.registry import BUILT_IN, detect
-from tests.contract.samples import mem0
+from tests.contract.samples import langgraph, mem0
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL_BYTES = (
@@ -90,6 +90,7 @@ SAMPLES: dict[str, Callable[[Path], tuple[list[Path], int]]] = {
     "mem0-api": mem0.write_api,
     "mem0-plugin": mem0.write_plugin,
     "openmemory": mem0.write_openmemory,
+    "langgraph": langgraph.write_store,
 }
 
 
@@ -224,6 +225,8 @@ REAL_DATA = os.environ.get("GUARDIAN_REAL_DATA")
         ("mem0_generated", "get_all*.json", 4, 0),
         ("mem0_generated", "search*.json", 4, 0),
         ("mem0_generated", "qdrant*.jsonl", 4, 0),
+        ("langgraph_generated", "store.sqlite", 2, 0),
+        ("langgraph_generated", "items.json", 1, 0),
         ("mcp_memory_graph", "v*.jsonl", 778, 0),
         ("mcp_memory_mindstrike", "v*.jsonl", 176, 0),
     ],
