@@ -15,6 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from guardian.errors import ConfigError
+from guardian.sources.formats.graphiti.dump import GraphitiSource
 from guardian.sources.formats.langgraph.store import LanggraphSource
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0.api import Mem0ApiSource
@@ -41,6 +42,7 @@ BUILT_IN: tuple[Source, ...] = (
     Mem0PluginSource(),
     OpenMemorySource(),
     LanggraphSource(),
+    GraphitiSource(),
 )
 
 

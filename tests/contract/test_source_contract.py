@@ -22,7 +22,7 @@ from guardian.contracts.codec import DecodePolicy, decode
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 from guardian.sources.registry import BUILT_IN, detect
-from tests.contract.samples import langgraph, mem0
+from tests.contract.samples import graphiti, langgraph, mem0
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL_BYTES = (
@@ -91,6 +91,7 @@ SAMPLES: dict[str, Callable[[Path], tuple[list[Path], int]]] = {
     "mem0-plugin": mem0.write_plugin,
     "openmemory": mem0.write_openmemory,
     "langgraph": langgraph.write_store,
+    "graphiti": graphiti.write_graph,
 }
 
 
