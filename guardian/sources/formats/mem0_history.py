@@ -33,7 +33,7 @@ from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin
-from guardian.sources.reading.sqlite import is_sqlite, open_readonly, refuse_unfinished
+from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly, refuse_unfinished
 from guardian.sources.reading.stamp import Stamp, read_time
 from guardian.sources.reason import SourceReason
 
@@ -95,7 +95,7 @@ class Mem0HistorySource:
                 return False
             with closing(open_readonly(path)) as database:
                 return _find_history(database) is not None
-        except (OSError, sqlite3.Error, RecordError):
+        except (OSError, *SQLITE_ERRORS, RecordError):
             return False
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
@@ -122,7 +122,7 @@ def _iter_database(database: sqlite3.Connection, name: str, options: SourceOptio
             yield _read_row(values, f"{name} {table} row {rowid}", times, options)
             done += 1
         yield from _iter_notes(database, name, table)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         message = f"the database cannot be read after {done} rows: {error}"
         yield Broken(position=name, reason=SourceReason.FILE_DAMAGED, message=message, raw=b"", rows=0)
     except RecordError as error:

@@ -32,6 +32,8 @@ _SHAPES: tuple[tuple[Shape, frozenset[str], frozenset[str]], ...] = (
     (Shape.LINK, frozenset({"source_node_uuid", "target_node_uuid"}), frozenset()),
     (Shape.LINK, frozenset({"uuid", "name"}), _GRAPH_KEYS),
 )
+# Fields of records that no dump as a whole has.
+_RECORD_KEYS = frozenset({"uuid", "fact", "content", "summary", "source_node_uuid", "target_node_uuid", "created_at"})
 # Lists of a dump, in the order in which they are read: what others are drawn from comes first.
 _LISTS = (
     "episodes",
@@ -40,7 +42,6 @@ _LISTS = (
     "communities",
     "edges",
     "facts",
-    "entity_edges",
     "episodic_edges",
     "invalidations",
     "traces",
@@ -52,7 +53,7 @@ def unwrap(row: Any) -> Any:
     if not isinstance(row, Mapping):
         return row
     properties = row.get("properties")
-    if isinstance(properties, Mapping) and row.get("type") in {"node", "relationship"}:
+    if isinstance(properties, Mapping) and row.get("type") in ("node", "relationship"):
         return {**properties, **({"labels": row["labels"]} if isinstance(row.get("labels"), list) else {})}
     if len(row) == 1 and isinstance(inner := next(iter(row.values())), Mapping) and "uuid" in inner:
         return inner
@@ -75,8 +76,11 @@ def is_known(row: Any) -> bool:
 
 
 def is_dump(value: Any) -> bool:
-    """Tell an object of lists of records."""
-    return isinstance(value, dict) and classify(unwrap(value)) is None and any(_is_list(value.get(name)) for name in _LISTS)
+    """Tell an object of lists of records from a record that has lost its id."""
+    if not isinstance(value, dict) or value.keys() & _RECORD_KEYS or classify(unwrap(value)) is not None:
+        return False
+    lists = [value[name] for name in _LISTS if isinstance(value.get(name), list)]
+    return any(_is_list(rows) for rows in lists) or (bool(lists) and len(lists) == len(value))
 
 
 def list_records(value: Any) -> list[tuple[str, Any]]:
@@ -88,7 +92,7 @@ def list_records(value: Any) -> list[tuple[str, Any]]:
     return [
         (f"{name} {number}", row)
         for name in _LISTS
-        if _is_list(value.get(name))
+        if isinstance(value.get(name), list)
         for number, row in enumerate(value[name], start=1)
     ]
 
@@ -101,4 +105,4 @@ def is_selection(value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value[:1])
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -24,7 +23,7 @@ from guardian.errors import RecordError
 from guardian.sources.reading.document import iter_values, sniff_value
 from guardian.sources.reading.fields import render
 from guardian.sources.reading.framing import HEAD_BYTES, MAX_ROW_BYTES, Fault, open_stream
-from guardian.sources.reading.sqlite import is_sqlite, open_readonly
+from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly
 from guardian.sources.reason import SourceReason
 
 _COLUMNS = ("prefix", "key", "value", "created_at", "updated_at")
@@ -72,7 +71,7 @@ def find_form(path: Path) -> Form | None:
             with closing(open_readonly(path)) as database:
                 columns = {row[1].decode("utf-8", "replace") for row in database.execute("PRAGMA table_info(store)")}
             return Form.SQLITE if columns >= set(_COLUMNS) else None
-    except (sqlite3.Error, RecordError):
+    except (*SQLITE_ERRORS, RecordError):
         return None
     with open_stream(path) as stream:
         try:
@@ -124,7 +123,7 @@ def _iter_sqlite(path: Path) -> Iterator[Found]:
             tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if b"store_vectors" in tables and (rows := database.execute("SELECT count(*) FROM store_vectors").fetchone()[0]):
                 yield Found(f"{path.name} store_vectors", Left("store_vectors", rows))
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             fault = Fault(done + 1, SourceReason.FILE_DAMAGED, f"the database cannot be read after {done} rows: {error}", b"")
             yield Found(path.name, fault)
 

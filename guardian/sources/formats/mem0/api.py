@@ -155,11 +155,18 @@ def _iter_state(row: Mapping[str, Any], place: Place, options: SourceOptions) ->
 
 
 def _read_history(row: Mapping[str, Any], place: Place, times: dict[str, datetime], options: SourceOptions) -> Item:
-    columns = (row.get(_COLUMNS.get(name, name)) for name in _HISTORY_FIELDS)
+    columns = (_read_column(row.get(_COLUMNS.get(name, name)), name) for name in _HISTORY_FIELDS)
     if not is_platform_history(row):
         return translate_history(HistoryRow(*columns), place.position, times, options)
     item = translate_history(HistoryRow(*columns), place.position, times, options, event_source="mem0:platform")
     return enrich(item, row)
+
+
+def _read_column(value: Any, name: str) -> Any:
+    """Give a column as the table could hold it: JSON may put anything there."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if name in {"created_at", "updated_at"} else None
 
 
 def _iter_row_deletion(change: RowChange, place: Place, options: SourceOptions) -> Iterator[Item]:

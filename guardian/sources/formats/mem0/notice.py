@@ -68,7 +68,7 @@ def read_result(row: Mapping[str, Any], place: Place, options: SourceOptions) ->
         RecordError: As for a webhook.
     """
     operation = row.get("event")
-    if operation in {"NONE", None}:
+    if operation is None or operation == "NONE":
         detail = "mem0 found nothing new in it"
         return Skipped(position=place.position, reason=SourceReason.UNCHANGED, detail=detail)
     notice = _Notice(operation, find_text(row, "id"), row.get("memory"), keep_rest(row, _RESULT_KEYS))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from guardian.sources.reading.differ import Version, order_versions
 from guardian.sources.reading.document import MAX_DOCUMENT_BYTES, iter_values, sniff_value
 from guardian.sources.reading.fields import find_text
 from guardian.sources.reading.framing import Fault
-from guardian.sources.reading.sqlite import is_sqlite, open_readonly, refuse_unfinished
+from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly, refuse_unfinished
 from guardian.sources.reading.stamp import Stamp
 from guardian.sources.reason import SourceReason
 
@@ -62,7 +62,7 @@ class OpenMemorySource:
             if is_sqlite(path):
                 with closing(open_readonly(path)) as database:
                     return _is_openmemory(database)
-        except (OSError, sqlite3.Error, RecordError, zipfile.BadZipFile):
+        except (OSError, *SQLITE_ERRORS, RecordError, zipfile.BadZipFile):
             return False
         head = sniff_value(path)
         return _is_export(head) or (isinstance(head, dict) and head.keys() >= _LINE_KEYS)
@@ -153,8 +153,8 @@ def _iter_export(export: Mapping[str, Any], name: str, version: Version, options
     user = export.get("user")
     names = Names(
         users=_index([user] if isinstance(user, dict) else [], "user_id"),
-        apps=_index(export.get("apps"), "name"),
-        categories=_index(export.get("categories"), "name"),
+        apps=_index(_list(export.get("apps")), "name"),
+        categories=_index(_list(export.get("categories")), "name"),
         is_zone_assumed=True,
     )
     changes = _group(
@@ -198,7 +198,7 @@ def _iter_database(database: sqlite3.Connection, version: Version, options: Sour
             detail = "when memories were read, and by which application, but not for what"
             position = f"{name} memory_access_logs"
             yield Skipped(position=position, reason=SourceReason.NOT_A_MEMORY, detail=detail, rows=rows)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         message = f"the database cannot be read on: {error}"
         yield Broken(position=name, reason=SourceReason.FILE_DAMAGED, message=message, raw=b"", rows=0)
 
@@ -223,9 +223,9 @@ def _group(changes: Iterator[StateChange]) -> dict[str, list[StateChange]]:
     return found
 
 
-def _index(rows: Any, label: str) -> dict[str, str]:
+def _index(rows: Iterable[Any], label: str) -> dict[str, str]:
     """Give what ids stand for, from rows of a table."""
-    pairs = ((normalize_id(row.get("id")), find_text(row, label)) for row in rows or () if isinstance(row, dict))
+    pairs = ((normalize_id(row.get("id")), find_text(row, label)) for row in rows if isinstance(row, dict))
     return {key: name for key, name in pairs if key is not None and name is not None}
 
 

@@ -21,7 +21,7 @@ from guardian.errors import RecordError
 from guardian.sources.formats.mem0_history import HistoryRow, translate_history
 from guardian.sources.port import Broken, Item, SourceOptions
 from guardian.sources.reading.fields import render
-from guardian.sources.reading.sqlite import is_sqlite, open_readonly, refuse_unfinished
+from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly, refuse_unfinished
 from guardian.sources.reason import SourceReason
 
 EVENT_SOURCE = "mem0:ts-history"
@@ -44,7 +44,7 @@ class Mem0TypeScriptSource:
             with closing(open_readonly(path)) as database:
                 columns = {row[1].decode("utf-8", "replace") for row in database.execute("PRAGMA table_info(memory_history)")}
                 return columns >= set(_COLUMNS)
-        except (OSError, sqlite3.Error, RecordError):
+        except (OSError, *SQLITE_ERRORS, RecordError):
             return False
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
@@ -69,7 +69,7 @@ def _iter_database(database: sqlite3.Connection, name: str, options: SourceOptio
         for values in database.execute(f"SELECT {', '.join(_COLUMNS)} FROM memory_history ORDER BY id"):  # noqa: S608
             yield _read_row(values, f"{name} memory_history row {values[0]}", times, options)
             done += 1
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         message = f"the database cannot be read after {done} rows: {error}"
         yield Broken(position=name, reason=SourceReason.FILE_DAMAGED, message=message, raw=b"", rows=0)
 

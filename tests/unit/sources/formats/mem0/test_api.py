@@ -285,3 +285,13 @@ def test_copied_files_are_the_same(tmp_path: Path) -> None:
     copy = Path(shutil.copy(SAMPLES / name, tmp_path / "other"))
     one, two = ([event_of(i) for i in Mem0ApiSource().iter_items([path], SourceOptions())] for path in (SAMPLES / name, copy))
     assert one == two
+
+
+def test_columns_of_other_types_are_refused_or_unknown(tmp_path: Path) -> None:
+    """Take JSON where a table has text for what it is: no id, no time, no role."""
+    row = {"id": "h", "memory_id": "m", "old_memory": None, "new_memory": "x", "event": "ADD", "created_at": "2026-05-01"}
+    items = read(
+        tmp_path / "x", {**row, "role": ["user"]}, {**row, "id": 7}, {**row, "created_at": [1]}, {**row, "new_memory": {}}
+    )
+    assert event_of(items[0])["data"]["source"]["kind"] == "unknown"
+    assert [item.reason for item in items[1:] if isinstance(item, Broken)] == ["id_missing", "time_unreadable", "text_missing"]

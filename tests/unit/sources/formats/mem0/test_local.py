@@ -9,9 +9,11 @@ from typing import Any
 
 import orjson
 
+from guardian.sources.formats.langgraph.store import LanggraphSource
 from guardian.sources.formats.mem0.openmemory import OpenMemorySource
 from guardian.sources.formats.mem0.plugin import Mem0PluginSource
 from guardian.sources.formats.mem0.ts_history import Mem0TypeScriptSource
+from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.port import Broken, Item, SourceEvent, SourceOptions
 from tests.contract.samples.mem0 import EXPORT, write_openmemory, write_plugin, write_typescript
 
@@ -169,3 +171,22 @@ def test_a_damaged_zip_is_one_fault(tmp_path: Path) -> None:
     [missing] = OpenMemorySource().iter_items([path], SourceOptions())
     assert isinstance(missing, Broken)
     assert missing.reason == "shape_unknown"
+
+
+def test_lists_of_an_export_may_be_anything(tmp_path: Path) -> None:
+    """Take what is no list for none, and a memory that is no object for broken."""
+    path = tmp_path / "x"
+    path.write_bytes(orjson.dumps({**EXPORT, "apps": True, "categories": 7, "memories": [7], "status_history": [None]}))
+    items = list(OpenMemorySource().iter_items([path], SourceOptions()))
+    assert [item.reason for item in items if isinstance(item, Broken)] == ["id_missing", "time_unreadable"]
+
+
+def test_a_schema_that_is_not_utf8_is_no_crash(tmp_path: Path) -> None:
+    """Answer for a database whose schema the driver cannot even complain about."""
+    [path], _ = write_typescript(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE memory_history", b"CREATE TABLE \xc3\x28mory_history"))
+    for source in (Mem0TypeScriptSource(), OpenMemorySource(), Mem0HistorySource(), LanggraphSource()):
+        assert not source.detect(path)
+    [broken] = Mem0TypeScriptSource().iter_items([path], SourceOptions())
+    assert isinstance(broken, Broken)
+    assert broken.reason == "file_damaged"
