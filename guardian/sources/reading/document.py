@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from guardian.contracts.reason import Reason
-from guardian.sources.reading.framing import BOM, HEAD_BYTES, STRUCTURE, Fault, iter_rows, open_stream
+from guardian.sources.reading.framing import BOM, HEAD_BYTES, STRUCTURE, Fault, Row, iter_rows, open_stream, sniff_objects
 from guardian.sources.reason import SourceReason
 
 # Bytes of a document that is read whole. Parsed it takes some five times as much memory: 512 MiB need a machine of 4 GiB.
@@ -88,9 +88,10 @@ def iter_values(path: Path, *, is_document: Callable[[Any], bool]) -> Iterator[V
     Raises:
         OSError: The file cannot be opened.
     """
-    if is_document(sniff_value(path)):
+    if is_document(sniff_value(path)) and not _is_line(path):
         found = _load(path)
-        if found is not None:
+        # Lines whose first is broken look like a document that is.
+        if isinstance(found, Value) or next(sniff_objects(path), None) is None:
             yield found
             return
     for row in iter_rows(path):
@@ -103,8 +104,23 @@ def iter_values(path: Path, *, is_document: Callable[[Any], bool]) -> Iterator[V
             yield Fault(row.number, Reason.NOT_JSON, f"the row is no JSON: {error}", row.raw[:HEAD_BYTES])
 
 
-def _load(path: Path) -> Value | Fault | None:
-    """Give the whole document; None where the first line is a value of its own, so that these are lines."""
+def _is_line(path: Path) -> bool:
+    """Tell lines of documents from one document: the first line is a whole value by itself.
+
+    A document of one line is read as a line, if it is not too long for one.
+    """
+    first = next(iter_rows(path), None)
+    if not isinstance(first, Row):
+        return False
+    try:
+        orjson.loads(first.raw)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _load(path: Path) -> Value | Fault:
+    """Give the whole document."""
     try:
         with open_stream(path) as stream:
             content = stream.read(MAX_DOCUMENT_BYTES + 1)
@@ -117,15 +133,4 @@ def _load(path: Path) -> Value | Fault | None:
     try:
         return Value(1, orjson.loads(content), is_document=True)
     except orjson.JSONDecodeError as error:
-        first = content.lstrip().partition(b"\n")[0]
-        if _is_json(first):
-            return None
         return Fault(1, Reason.NOT_JSON, f"the document is no JSON: {error}", content[:HEAD_BYTES])
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return False
-    return True

@@ -1,5 +1,7 @@
 """Read the points of a mem0 collection: `{"id", "payload"}` as JSON lines, as an array, or as answers of Qdrant's scroll.
 
+The rows of mem0's table in pgvector are the same, with the payload as JSON text, and their changes arrive so too.
+
 A collection holds the state of its memories and no history. Each point is a write at its own time. Several files are
 versions of one collection: what changed is a new revision, what is absent was deleted, as far as a version proves it:
 
@@ -16,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+
+import orjson
 
 from guardian.errors import RecordError
 from guardian.sources.formats.mem0.state import MemoryState, build_deletion, iter_state_events, read_state
@@ -61,7 +65,18 @@ class Mem0PointsSource:
 
 
 def _is_point(row: Any) -> bool:
-    return isinstance(row, Mapping) and "id" in row and isinstance(row.get("payload"), dict) and "data" in row["payload"]
+    return isinstance(row, Mapping) and "id" in row and "data" in _find_payload(row)
+
+
+def _find_payload(row: Any) -> dict[str, Any]:
+    """Give the payload, which a table of pgvector or its change log holds as JSON text; empty where there is none."""
+    payload = row.get("payload") if isinstance(row, Mapping) else None
+    if isinstance(payload, str):
+        try:
+            payload = orjson.loads(payload)
+        except orjson.JSONDecodeError:
+            return {}
+    return payload if isinstance(payload, dict) else {}
 
 
 def _find_points(value: Any) -> list[Any] | None:
@@ -145,15 +160,14 @@ def _read_row_deletion(change: RowChange, options: SourceOptions) -> Item:
 def _read_point(row: Any) -> MemoryState:
     if not isinstance(row, Mapping):
         raise RecordError(SourceReason.SHAPE_UNKNOWN, "the row is no JSON object")
-    payload = row.get("payload")
-    if not isinstance(payload, dict):
+    payload = _find_payload(row)
+    if not payload:
         raise RecordError(SourceReason.SHAPE_UNKNOWN, "the point has no payload")
     return read_state(payload, memory_id=row.get("id"))
 
 
 def _is_entity(row: Any) -> bool:
-    payload = row.get("payload") if isinstance(row, Mapping) else None
-    return isinstance(payload, dict) and "entity_type" in payload and "linked_memory_ids" in payload
+    return _find_payload(row).keys() >= {"entity_type", "linked_memory_ids"}
 
 
 def _skip_entity(position: str) -> Skipped:

@@ -61,6 +61,8 @@ def test_a_document_may_span_lines_and_be_compressed(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"a": [1, 2]}, indent=2).encode())
     assert values(path) == [{"a": [1, 2]}]
+    path.write_bytes(b'{"a": [\n{"b": 1}\n]}')
+    assert values(path) == [{"a": [{"b": 1}]}]
     path.write_bytes(gzip.compress(orjson.dumps({"a": 1})))
     assert values(path) == [{"a": 1}]
 
@@ -70,6 +72,16 @@ def test_lines_of_documents_are_lines(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b'{"a":1}\n{"b":\n{"c":3}\n')
     assert values(path) == [{"a": 1}, "not_json", {"c": 3}]
+    path.write_bytes(b'{"a":\n{"b":2}\n')
+    assert values(path) == ["not_json", {"b": 2}]
+
+
+def test_lines_are_not_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bound no file of lines by what a document may have."""
+    monkeypatch.setattr(document, "MAX_DOCUMENT_BYTES", 10)
+    path = tmp_path / "x"
+    path.write_bytes(b'{"a":1}\n' * 50)
+    assert values(path) == [{"a": 1}] * 50
 
 
 def test_a_broken_document_is_one_fault(tmp_path: Path) -> None:
@@ -77,7 +89,7 @@ def test_a_broken_document_is_one_fault(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b'{\n  "a": [\n    1,\n    2\n')
     assert values(path) == ["not_json"]
-    path.write_bytes(gzip.compress(b'{"a": 1, "b": 2}' * 200)[:-20])
+    path.write_bytes(gzip.compress(b'{"a":\n 1, "b": 2}' * 200)[:-20])
     assert values(path) == ["file_damaged"]
 
 
@@ -85,7 +97,7 @@ def test_a_document_beyond_the_bound_is_refused(tmp_path: Path, monkeypatch: pyt
     """Hold no more than the bound."""
     monkeypatch.setattr(document, "MAX_DOCUMENT_BYTES", 10)
     path = tmp_path / "x"
-    path.write_bytes(b'{"a": "0123456789"}')
+    path.write_bytes(b'{"a":\n "0123456789"}')
     [fault] = iter_values(path, is_document=lambda _: True)
     assert isinstance(fault, Fault)
     assert fault.reason == "document_too_large"

@@ -116,3 +116,16 @@ def test_a_point_that_arrives_gives_the_event_of_the_file(tmp_path: Path) -> Non
     gone = RowChange(position="p", identity="i", operation=RowOperation.DELETE, time=datetime(2026, 6, 1, tzinfo=UTC), before=row)
     [deleted] = source.iter_row(gone, SourceOptions())
     assert deleted.event["data"]["memory_id"] == "a"  # type: ignore[union-attr, index]
+
+
+def test_a_row_of_pgvector_is_the_same_point(tmp_path: Path) -> None:
+    """Read a payload that a table holds as JSON text, and names of the TypeScript SDK."""
+    row = point("a", "x", user_id="u")
+    [plain], [table] = (
+        read(tmp_path, [row]),
+        read(tmp_path, [{**row, "payload": orjson.dumps(row["payload"]).decode(), "vector": "[1]"}]),
+    )
+    assert plain == table
+    named = {"data": "x", "createdAt": "2026-05-01T00:00:00+00:00", "textLemmatized": "x", "user_id": "u"}
+    [renamed] = read(tmp_path, [{"id": "a", "payload": named}])
+    assert renamed == plain
