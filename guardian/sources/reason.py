@@ -34,6 +34,7 @@ class SourceReason(StrEnum):
     SCHEMA_MISFIT = "schema_misfit"
     UNPACKED_TOO_LARGE = "unpacked_too_large"
     MAP_MISFIT = "map_misfit"
+    DOCUMENT_TOO_LARGE = "document_too_large"
 
     UNCHANGED = "unchanged"
     REPLACED_IN_FILE = "replaced_in_file"
@@ -44,6 +45,9 @@ class SourceReason(StrEnum):
     ROWLESS_CHANGE = "rowless_change"
     TOMBSTONE = "tombstone"
     EMPTY_RECORD = "empty_record"
+    NOT_A_MEMORY = "not_a_memory"
+    TEXT_NOT_KEPT = "text_not_kept"
+    VERDICT_WITHDRAWN = "verdict_withdrawn"
 
 
 _NOTHING = "Nothing to mend."
@@ -95,6 +99,10 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
     SourceReason.MAP_MISFIT: Explanation(
         "The row does not fit the map of its topic.", "Mend the map, and try it with `guardian sources try`."
     ),
+    SourceReason.DOCUMENT_TOO_LARGE: Explanation(
+        "One JSON document of more than 512 MiB, which would have to be held whole.",
+        "Export in pages, or as JSON lines, of which one row is held at a time.",
+    ),
     SourceReason.UNCHANGED: Explanation("The row says what an earlier version or row said.", _NOTHING),
     SourceReason.REPLACED_IN_FILE: Explanation(
         "A later row of this append-only file holds the same thing as it is now.", _NOTHING
@@ -115,4 +123,11 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Where tombstones are your deletions, map the topic with deletes_by_tombstone.",
     ),
     SourceReason.EMPTY_RECORD: Explanation("The record holds no row.", _NOTHING),
+    SourceReason.NOT_A_MEMORY: Explanation(
+        "The row states nothing by itself: an index of entities, a link, an access log, a notice of a job.", _NOTHING
+    ),
+    SourceReason.TEXT_NOT_KEPT: Explanation("The program was set not to keep this text.", _NOTHING),
+    SourceReason.VERDICT_WITHDRAWN: Explanation(
+        "A verdict was taken back, and the row does not say which.", "Retract it by its event id, if it was imported."
+    ),
 }

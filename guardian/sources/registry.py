@@ -15,7 +15,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from guardian.errors import ConfigError
+from guardian.sources.formats.graphiti.dump import GraphitiSource
+from guardian.sources.formats.langgraph.store import LanggraphSource
 from guardian.sources.formats.mcp_memory import McpMemorySource
+from guardian.sources.formats.mem0.api import Mem0ApiSource
+from guardian.sources.formats.mem0.openmemory import OpenMemorySource
+from guardian.sources.formats.mem0.plugin import Mem0PluginSource
+from guardian.sources.formats.mem0.points import Mem0PointsSource
+from guardian.sources.formats.mem0.ts_history import Mem0TypeScriptSource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.formats.native import NativeSource
 from guardian.sources.formats.rows import RowsSource
@@ -33,7 +40,19 @@ def _build_translator(options: SourceOptions) -> Translator:
 # Shorter names that people try.
 ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
 
-BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource(), RowsSource(_build_translator))
+BUILT_IN: tuple[Source, ...] = (
+    NativeSource(),
+    Mem0HistorySource(),
+    McpMemorySource(),
+    Mem0TypeScriptSource(),
+    Mem0PointsSource(),
+    Mem0ApiSource(),
+    Mem0PluginSource(),
+    OpenMemorySource(),
+    LanggraphSource(),
+    GraphitiSource(),
+    RowsSource(_build_translator),
+)
 
 
 def load_sources() -> tuple[Source, ...]:

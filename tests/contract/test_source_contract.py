@@ -22,6 +22,7 @@ from guardian.contracts.codec import DecodePolicy, decode
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 from guardian.sources.registry import BUILT_IN, detect
+from tests.contract.samples import graphiti, langgraph, mem0
 from tests.contract.samples.rows import write_rows
 
 DATA = Path(__file__).parents[1] / "data"
@@ -86,6 +87,13 @@ SAMPLES: dict[str, Callable[[Path], tuple[list[Path], int]]] = {
     "mem0": _write_mem0,
     "mcp-memory": _write_mcp,
     "rows": write_rows,
+    "mem0-ts": mem0.write_typescript,
+    "mem0-points": mem0.write_points,
+    "mem0-api": mem0.write_api,
+    "mem0-plugin": mem0.write_plugin,
+    "openmemory": mem0.write_openmemory,
+    "langgraph": langgraph.write_store,
+    "graphiti": graphiti.write_graph,
 }
 
 
@@ -154,8 +162,8 @@ class TestSourceContract:
             assert str(tmp_path) not in json.dumps(event)
             assert event["time"].endswith("Z")
             assert datetime.fromisoformat(event["time"]).utcoffset() is not None
-            assert event["data"]["memory_id"]
-            assert event["type"] in {"memory.written", "memory.deleted"}
+            assert event["data"].get("memory_id") or event["data"]["targets"]
+            assert event["type"] in {"memory.written", "memory.deleted", "memory.audited", "memory.corrected"}
             assert (event["type"] == "memory.written") == isinstance(event["data"].get("text"), str)
 
     def test_every_row_is_accounted_for(self, source: Source, sample: tuple[list[Path], int]) -> None:
@@ -216,6 +224,12 @@ REAL_DATA = os.environ.get("GUARDIAN_REAL_DATA")
     ("folder", "pattern", "written", "deleted"),
     [
         ("mem0_generated", "*.db", 16, 6),
+        ("mem0_generated", "history_api*.json", 10, 4),
+        ("mem0_generated", "get_all*.json", 4, 0),
+        ("mem0_generated", "search*.json", 4, 0),
+        ("mem0_generated", "qdrant*.jsonl", 4, 0),
+        ("langgraph_generated", "store.sqlite", 2, 0),
+        ("langgraph_generated", "items.json", 1, 0),
         ("mcp_memory_graph", "v*.jsonl", 778, 0),
         ("mcp_memory_mindstrike", "v*.jsonl", 176, 0),
     ],

@@ -33,7 +33,7 @@ from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin
-from guardian.sources.reading.sqlite import is_sqlite, open_readonly, refuse_unfinished
+from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly, refuse_unfinished
 from guardian.sources.reading.stamp import Stamp, read_time
 from guardian.sources.reason import SourceReason
 
@@ -67,8 +67,8 @@ _ROLE_KINDS = {"user": SourceKind.USER, "assistant": SourceKind.AGENT, "tool": S
 
 
 @dataclass(frozen=True, slots=True)
-class _HistoryRow:
-    """One row with its columns renamed to those of the newest generation."""
+class HistoryRow:
+    """One row with its columns renamed to those of the newest generation; other forms of the log fill it as well."""
 
     id: str | None
     memory_id: str | None
@@ -95,7 +95,7 @@ class Mem0HistorySource:
                 return False
             with closing(open_readonly(path)) as database:
                 return _find_history(database) is not None
-        except (OSError, sqlite3.Error, RecordError):
+        except (OSError, *SQLITE_ERRORS, RecordError):
             return False
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
@@ -122,7 +122,7 @@ def _iter_database(database: sqlite3.Connection, name: str, options: SourceOptio
             yield _read_row(values, f"{name} {table} row {rowid}", times, options)
             done += 1
         yield from _iter_notes(database, name, table)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         message = f"the database cannot be read after {done} rows: {error}"
         yield Broken(position=name, reason=SourceReason.FILE_DAMAGED, message=message, raw=b"", rows=0)
     except RecordError as error:
@@ -148,8 +148,8 @@ def _require_history(database: sqlite3.Connection, name: str) -> tuple[str, str]
 
 def _read_row(values: Sequence[Any], position: str, times: dict[str, datetime], options: SourceOptions) -> Item:
     try:
-        row = _HistoryRow(*(_decode(value) for value in values))
-        return _translate(row, position, times, options)
+        row = HistoryRow(*(_decode(value) for value in values))
+        return translate_history(row, position, times, options)
     except RecordError as error:
         return Broken(position=position, reason=error.reason, message=str(error), raw=_render(values))
 
@@ -161,8 +161,19 @@ def _decode(value: Any) -> Any:
         raise RecordError(Reason.NOT_UTF8, f"a column is not UTF-8: {error}") from error
 
 
-def _translate(row: _HistoryRow, position: str, times: dict[str, datetime], options: SourceOptions) -> Item:
-    """Turn one row into its item, and remember the latest time of its memory."""
+def translate_history(
+    row: HistoryRow,
+    position: str,
+    times: dict[str, datetime],
+    options: SourceOptions,
+    *,
+    event_source: str = EVENT_SOURCE,
+) -> Item:
+    """Turn one row into its item, and remember the latest time of its memory.
+
+    Raises:
+        RecordError: The row lacks what its event needs.
+    """
     if not isinstance(row.id, str) or not isinstance(row.memory_id, str):
         raise RecordError(SourceReason.ID_MISSING, "the row has no id or no memory_id")
     operation = row.event.upper() if isinstance(row.event, str) else None
@@ -170,7 +181,7 @@ def _translate(row: _HistoryRow, position: str, times: dict[str, datetime], opti
         raise RecordError(SourceReason.OPERATION_UNKNOWN, f"event {row.event!r} is none of ADD, UPDATE, DELETE")
     stamp, is_inferred = _date(row, operation, times.get(row.memory_id))
     times[row.memory_id] = max(stamp.time, times.get(row.memory_id, stamp.time))
-    marks = _metadata(row, operation, stamp, is_inferred=is_inferred)
+    marks = {"format": event_source.replace(":", "."), **_metadata(row, operation, stamp, is_inferred=is_inferred)}
     data: dict[str, Any] = {"memory_id": row.memory_id, "metadata": marks}
     if operation == "DELETE":
         # No row follows a deletion, so its time is not needed any more.
@@ -183,12 +194,12 @@ def _translate(row: _HistoryRow, position: str, times: dict[str, datetime], opti
         detail = "the update repeats the text; the changed metadata is not in the table"
         return Skipped(position=position, reason=SourceReason.METADATA_ONLY, detail=detail)
     else:
-        data |= {"text": row.new_text, "source": _origin(row, operation, options), "scope": dict(options.scope)}
+        data |= {"text": row.new_text, "source": _origin(row, operation, options, event_source), "scope": dict(options.scope)}
     return SourceEvent(
         position=position,
         event=build_event(
             event_id=row.id,
-            source=EVENT_SOURCE,
+            source=event_source,
             event_type=DELETED if operation == "DELETE" else WRITTEN,
             time=stamp.time,
             space=options.space or DEFAULT_SPACE,
@@ -197,7 +208,7 @@ def _translate(row: _HistoryRow, position: str, times: dict[str, datetime], opti
     )
 
 
-def _date(row: _HistoryRow, operation: str, latest: datetime | None) -> tuple[Stamp, bool]:
+def _date(row: HistoryRow, operation: str, latest: datetime | None) -> tuple[Stamp, bool]:
     """Give the time of a row, and whether it had to be inferred."""
     stated = row.updated_at if row.updated_at is not None else row.created_at
     if stated is None and operation == "DELETE" and latest is not None:
@@ -209,9 +220,9 @@ def _date(row: _HistoryRow, operation: str, latest: datetime | None) -> tuple[St
     return read_time(stated), False
 
 
-def _metadata(row: _HistoryRow, operation: str, stamp: Stamp, *, is_inferred: bool) -> dict[str, Any]:
+def _metadata(row: HistoryRow, operation: str, stamp: Stamp, *, is_inferred: bool) -> dict[str, Any]:
     """Keep what the canonical fields cannot hold."""
-    kept: dict[str, Any] = {"format": "mem0.history", "mem0_event": operation}
+    kept: dict[str, Any] = {"mem0_event": operation}
     if is_inferred:
         kept["time_inferred"] = True
     else:
@@ -221,12 +232,12 @@ def _metadata(row: _HistoryRow, operation: str, stamp: Stamp, *, is_inferred: bo
     return kept | {name: value for name in ("role", "actor_id") if (value := getattr(row, name)) is not None}
 
 
-def _origin(row: _HistoryRow, operation: str, options: SourceOptions) -> dict[str, str]:
+def _origin(row: HistoryRow, operation: str, options: SourceOptions, event_source: str) -> dict[str, str]:
     is_author_known = operation == "ADD"
     return build_origin(
         options,
         kind=_ROLE_KINDS.get(row.role or "") if is_author_known else None,
-        ref=f"{EVENT_SOURCE}:{row.memory_id}",
+        ref=f"{event_source}:{row.memory_id}",
         actor=row.actor_id if is_author_known else None,
     )
 

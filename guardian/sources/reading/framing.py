@@ -30,8 +30,8 @@ HEAD_BYTES = 64 * 1024
 SNIFFED_ROWS = 20
 
 _CHUNK_BYTES = 64 * 1024
-_BOM = b"\xef\xbb\xbf"
-_STRUCTURE = re.compile(rb'[\[\]{},"\\]')
+BOM = b"\xef\xbb\xbf"
+STRUCTURE = re.compile(rb'[\[\]{},"\\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def iter_rows(path: Path) -> Iterator[Row | Fault]:
         OSError: The file cannot be opened.
     """
     number = 0
-    with _open_stream(path) as stream:
+    with open_stream(path) as stream:
         try:
             rows = _iter_elements(stream) if _is_array(stream) else _iter_lines(stream)
             for row in rows:
@@ -91,7 +91,7 @@ def sniff_objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _open_stream(path: Path) -> Iterator[IO[bytes]]:
+def open_stream(path: Path) -> Iterator[IO[bytes]]:
     """Open for reading, through gzip when the first two bytes say so."""
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"
@@ -105,7 +105,7 @@ def _open_stream(path: Path) -> Iterator[IO[bytes]]:
 
 def _is_array(stream: IO[bytes]) -> bool:
     """Tell an array of objects (or of nothing) by its first two bytes that are not blank, and rewind."""
-    head = stream.read(_CHUNK_BYTES).removeprefix(_BOM).lstrip()
+    head = stream.read(_CHUNK_BYTES).removeprefix(BOM).lstrip()
     stream.seek(0)
     return head.startswith(b"[") and head[1:].lstrip()[:1] in {b"{", b"]"}
 
@@ -120,7 +120,7 @@ def _iter_lines(stream: IO[bytes]) -> Iterator[Row | Fault]:
                 line = stream.readline(_CHUNK_BYTES)
             yield _too_long(number, head)
             continue
-        raw = (line.removeprefix(_BOM) if number == 1 else line).strip(b" \t\r\n")
+        raw = (line.removeprefix(BOM) if number == 1 else line).strip(b" \t\r\n")
         if raw:
             yield Row(number, raw)
 
@@ -132,7 +132,7 @@ def _iter_elements(stream: IO[bytes]) -> Iterator[Row | Fault]:
     element = bytearray()
     while chunk := stream.read(_CHUNK_BYTES):
         start = 0
-        for token in _STRUCTURE.finditer(chunk):
+        for token in STRUCTURE.finditer(chunk):
             at, byte = token.start(), token.group()
             if offset + at == escaped:
                 continue

@@ -8,6 +8,9 @@ from pathlib import Path
 from guardian.errors import RecordError
 from guardian.sources.reason import SourceReason
 
+# What reading a damaged database raises: the driver fails to decode its own message about a schema that is not UTF-8.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
 _MAGIC = b"SQLite format 3\x00"
 
 

@@ -1,0 +1,1 @@
+"""Temporal graphs of Graphiti and Zep: their episodes, facts and summaries."""
