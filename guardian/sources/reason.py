@@ -27,6 +27,7 @@ class SourceReason(StrEnum):
     TEXT_MISSING = "text_missing"
     TIME_MISSING = "time_missing"
     TIME_UNREADABLE = "time_unreadable"
+    DOCUMENT_TOO_LONG = "document_too_long"
 
     UNCHANGED = "unchanged"
     REPLACED_IN_FILE = "replaced_in_file"
@@ -34,6 +35,10 @@ class SourceReason(StrEnum):
     METADATA_ONLY = "metadata_only"
     LEFTOVER_TABLE = "leftover_table"
     RAW_MESSAGES = "raw_messages"
+    GRADE_UNKNOWN = "grade_unknown"
+    EVALUATION_ONLY = "evaluation_only"
+    EVIDENCE_UNREADABLE = "evidence_unreadable"
+    EMPTY_ROW = "empty_row"
 
 
 _NOTHING = "Nothing to mend."
@@ -80,4 +85,19 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Where it holds rows of its own, rename it to `history` in a copy of the database and import that.",
     ),
     SourceReason.RAW_MESSAGES: Explanation("Chat messages, not memories.", _NOTHING),
+    SourceReason.DOCUMENT_TOO_LONG: Explanation(
+        "The file is one JSON object of more than 512 MiB.", "Export it in parts, such as one file a user."
+    ),
+    SourceReason.GRADE_UNKNOWN: Explanation(
+        "The row's grade is not on the scale of its format; the memory is imported without it.",
+        "Correct the grade and import again.",
+    ),
+    SourceReason.EVALUATION_ONLY: Explanation(
+        "Questions and answers of a benchmark: to import them would be to give away its solutions.", _NOTHING
+    ),
+    SourceReason.EVIDENCE_UNREADABLE: Explanation(
+        "The evidence names no turn of the conversation; the memory is imported with the parents that could be read.",
+        "Correct the reference and import again.",
+    ),
+    SourceReason.EMPTY_ROW: Explanation("The row holds no memory.", _NOTHING),
 }

@@ -59,7 +59,7 @@ def iter_rows(path: Path) -> Iterator[Row | Fault]:
         OSError: The file cannot be opened.
     """
     number = 0
-    with _open_stream(path) as stream:
+    with open_stream(path) as stream:
         try:
             rows = _iter_elements(stream) if _is_array(stream) else _iter_lines(stream)
             for row in rows:
@@ -91,7 +91,7 @@ def sniff_objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _open_stream(path: Path) -> Iterator[IO[bytes]]:
+def open_stream(path: Path) -> Iterator[IO[bytes]]:
     """Open for reading, through gzip when the first two bytes say so."""
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"
