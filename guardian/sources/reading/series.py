@@ -288,7 +288,12 @@ class _Series:
         own = verdict.stamp.time if verdict.stamp is not None else written or version.time
         time = own if written is None else max(own, written)
         evidence = {"format": self._dialect.label, **verdict.evidence}
-        data = {"memory_id": verdict.memory_id, "channel": verdict.channel, "value": float(verdict.value), "evidence": evidence}
+        data = {
+            "memory_id": verdict.memory_id,
+            "channel": str(verdict.channel),
+            "value": float(verdict.value),
+            "evidence": evidence,
+        }
         yield self._build(AUDITED, verdict.memory_id, time, space, data, verdict.channel, repr(verdict.value))
 
     def _iter_reading(self, reading: Reading, version: Version) -> Iterator[dict[str, Any]]:
