@@ -1,0 +1,199 @@
+"""Read the logs of Reflexion: what an agent wrote to itself after failing, and whether it got there in the end.
+
+```
+environment   [{name, memory: [reflection], is_success}], one array after each trial: snapshots of a state
+programming   {task_id or name, prompt, solution, is_solved, reflections, implementations, test_feedback}, a row a task
+```
+
+An attempt at a task is a memory of kind `episode`; a reflection is a memory derived from it, its parent. In the
+environment files a reflection's identity is its place: they are only ever appended, one for every failed trial, and
+agents do repeat themselves word for word. Snapshots are ordered by what they hold (reflections, then successes), for
+copies lose their times. In the programming logs, which append again when run again, identity is content.
+
+Who judged is kept apart: `is_success` is the environment's verdict, `is_solved` that of hidden tests. Neither is the
+agent's own grade, and the outcome of its own tests is in neither file. Which reflections an attempt was shown is not
+there either (runs without memory write the same files), so that no read is made up. Reference solutions and hidden
+tests are never imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from guardian.core.model import MemoryKind, SourceKind
+from guardian.errors import RecordError
+from guardian.sources.port import Item, RowChange, Skipped, SourceOptions
+from guardian.sources.reading.channel import Channel
+from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.framing import iter_rows, sniff_objects
+from guardian.sources.reading.row_fields import keep_fields, parse_row, require_id, require_text
+from guardian.sources.reading.series import Dialect, Entry, Memory, Statement, Verdict, iter_change, iter_entries, iter_series
+from guardian.sources.reason import SourceReason
+
+_TRIALS = Dialect(event_source="reflexion:trials", label="reflexion.trials", space="reflexion", absence_deletes=True)
+_TASKS = Dialect(event_source="reflexion:tasks", label="reflexion.tasks", space="reflexion")
+_TRIAL_KEYS = frozenset({"name", "memory", "is_success"})
+_TASK_KEYS = frozenset({"prompt", "entry_point", "is_solved", "solution"})
+# The benchmark's own: to import them would be to give away its solutions.
+_HIDDEN = frozenset({"test", "canonical_solution", "original"})
+_READ = _TRIAL_KEYS | _TASK_KEYS | _HIDDEN | {"task_id", "reflections", "language", "stop_tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReflexionTrialsSource:
+    """Snapshots of Reflexion in environments such as ALFWorld."""
+
+    name: ClassVar[str] = "reflexion-trials"
+    title: ClassVar[str] = "Reflexion in an environment (env_results_trial_N.json), one file or its versions"
+
+    def detect(self, path: Path) -> bool:
+        """Tell by the keys of an environment."""
+        return any(_is_trial(row) for row in sniff_objects(path))
+
+    def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
+        """Yield what each snapshot adds; snapshots of one run, in the order of what they hold."""
+        read_file = partial(iter_entries, read=_read_trial)
+        return iter_series(_TRIALS, paths, options, read_file, sequence=_place)
+
+    def matches_row(self, change: RowChange) -> bool:
+        """Tell by the keys of an environment."""
+        return _is_trial(change.after or change.before or {})
+
+    def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
+        """Yield the items of one environment."""
+        return iter_change(_TRIALS, change, options, _read_trial)
+
+
+@dataclass(frozen=True, slots=True)
+class ReflexionTasksSource:
+    """Logs of Reflexion on programming tasks."""
+
+    name: ClassVar[str] = "reflexion-tasks"
+    title: ClassVar[str] = "Reflexion on programming tasks (JSON lines with reflections and is_solved)"
+
+    def detect(self, path: Path) -> bool:
+        """Tell by the keys of a task."""
+        return any(_is_task(row) for row in sniff_objects(path))
+
+    def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
+        """Yield tasks, verdicts and reflections; several files are parts of one log."""
+        return iter_series(_TASKS, paths, options, partial(iter_entries, read=_read_task))
+
+    def matches_row(self, change: RowChange) -> bool:
+        """Tell by the keys of a task."""
+        return _is_task(change.after or change.before or {})
+
+    def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
+        """Yield the items of one task."""
+        return iter_change(_TASKS, change, options, _read_task)
+
+
+def _is_trial(row: Mapping[str, Any]) -> bool:
+    return row.keys() >= _TRIAL_KEYS and isinstance(row["memory"], list)
+
+
+def _is_task(row: Mapping[str, Any]) -> bool:
+    return row.keys() >= _TASK_KEYS
+
+
+def _place(path: Path) -> tuple[int, ...]:
+    """Count the reflections and the successes of a snapshot: both only ever grow along a run."""
+    reflections = successes = 0
+    for row in iter_rows(path):
+        try:
+            trial = parse_row(row)
+        except RecordError:
+            continue
+        memory = trial.get("memory")
+        reflections += len(memory) if isinstance(memory, list) else 0
+        successes += trial.get("is_success") is True
+    return reflections, successes
+
+
+def _read_trial(row: dict[str, Any], position: str) -> Entry:
+    name, reflections = require_id(row, "name"), row.get("memory")
+    if not isinstance(reflections, list):
+        raise RecordError(SourceReason.SHAPE_UNKNOWN, "`memory` is no list", path="memory")
+    outcome = _read_outcome(row.get("is_success"), "solved", "not solved")
+    episode_id = f"episode:{name}"
+    episode = Memory(
+        memory_id=episode_id,
+        text=f"{name}: {outcome or 'attempted'}",
+        fields={"kind": MemoryKind.EPISODE.value, "episode": {"task": name, **({"outcome": outcome} if outcome else {})}},
+        metadata={"name": name, **keep_fields(row, _READ)},
+    )
+    verdict = _read_verdict(episode_id, Channel.ENVIRONMENT, row.get("is_success"), position)
+    ids = [f"reflection:{name}:{number}" for number in range(len(reflections))]
+    return Entry(
+        position=position, statements=[episode, verdict, *_iter_reflections(reflections, ids, name, episode_id, position)]
+    )
+
+
+def _read_task(row: dict[str, Any], position: str) -> Entry:
+    name, prompt = require_id(row, "task_id", "name"), require_text(row, "prompt")
+    solution = row.get("solution") if isinstance(row.get("solution"), str) else ""
+    reflections = row.get("reflections") if isinstance(row.get("reflections"), list) else []
+    outcome = _read_outcome(row.get("is_solved"), "solved", "not solved")
+    told = [text for text in reflections or [] if isinstance(text, str)]
+    run = digest_parts("task", name, prompt, solution or "", *told, size=16)
+    language = row.get("language")
+    episode = {
+        "task": prompt,
+        "answer": solution,
+        "language": language if isinstance(language, str) else None,
+        "outcome": outcome,
+    }
+    task_id = f"task:{name}#{run}"
+    memory = Memory(
+        memory_id=task_id,
+        text=_join(prompt, solution or ""),
+        kind=SourceKind.AGENT,
+        fields={
+            "kind": MemoryKind.EPISODE.value,
+            "episode": {key: value for key, value in episode.items() if value},
+        },
+        metadata={"name": name, **keep_fields(row, _READ)},
+    )
+    verdict = _read_verdict(task_id, Channel.HIDDEN_TESTS, row.get("is_solved"), position)
+    ids = [f"reflection:{name}:{number}#{run}" for number in range(len(reflections or []))]
+    told_memories = _iter_reflections(reflections or [], ids, prompt, task_id, position)
+    return Entry(position=position, statements=[memory, verdict, *told_memories])
+
+
+def _join(prompt: str, solution: str) -> str:
+    """Give the task and what was answered; some languages' solutions repeat the task."""
+    return solution if solution.strip().startswith(prompt.strip()) else f"{prompt.rstrip()}\n{solution}".rstrip()
+
+
+def _iter_reflections(texts: Sequence[Any], ids: Sequence[str], task: str, parent: str, position: str) -> Iterator[Statement]:
+    for number, (text, memory_id) in enumerate(zip(texts, ids, strict=True)):
+        if not isinstance(text, str) or not text.strip():
+            detail = f"reflection {number} holds no text"
+            yield Skipped(position=position, reason=SourceReason.EMPTY_ROW, detail=detail)
+            continue
+        yield Memory(
+            memory_id=memory_id,
+            text=text,
+            kind=SourceKind.AGENT,
+            fields={
+                "kind": MemoryKind.EPISODE.value,
+                "parents": [parent],
+                "episode": {"task": task, "outcome": "failed"},
+            },
+            metadata={"attempt": number},
+        )
+
+
+def _read_outcome(value: Any, right: str, wrong: str) -> str | None:
+    return (right if value else wrong) if isinstance(value, bool) else None
+
+
+def _read_verdict(memory_id: str, channel: Channel, value: Any, position: str) -> Verdict | Skipped:
+    if isinstance(value, bool):
+        return Verdict(memory_id=memory_id, channel=channel, value=float(value))
+    detail = f"the outcome {str(value)[:80]!r} is neither true nor false"
+    return Skipped(position=position, reason=SourceReason.GRADE_UNKNOWN, detail=detail)
