@@ -15,9 +15,23 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from guardian.errors import ConfigError
+from guardian.sources.formats.agent_kb import AgentKbSource
+from guardian.sources.formats.amem import AmemSource
+from guardian.sources.formats.cognee_session import CogneeSessionSource
+from guardian.sources.formats.cogx import CogxSource
+from guardian.sources.formats.lightmem import LightMemSource
+from guardian.sources.formats.locomo import LocomoSource
+from guardian.sources.formats.longmemeval import LongMemEvalSource
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
+from guardian.sources.formats.memento import MementoSource
+from guardian.sources.formats.memory_bank import MemoryBankSource
+from guardian.sources.formats.memos import MemosSource
+from guardian.sources.formats.memsyco import MemSycoSource
 from guardian.sources.formats.native import NativeSource
+from guardian.sources.formats.reasoning_bank import ReasoningBankSource
+from guardian.sources.formats.reflexion import ReflexionTasksSource, ReflexionTrialsSource
+from guardian.sources.formats.voyager import VoyagerSource
 from guardian.sources.port import Source
 
 ENTRY_POINT_GROUP = "guardian.sources"
@@ -25,7 +39,26 @@ ENTRY_POINT_GROUP = "guardian.sources"
 # Shorter names that people try.
 ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
 
-BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource())
+BUILT_IN: tuple[Source, ...] = (
+    NativeSource(),
+    Mem0HistorySource(),
+    McpMemorySource(),
+    AmemSource(),
+    MemoryBankSource(),
+    LightMemSource(),
+    MemosSource(),
+    CogxSource(),
+    CogneeSessionSource(),
+    LocomoSource(),
+    LongMemEvalSource(),
+    MemSycoSource(),
+    MementoSource(),
+    ReflexionTrialsSource(),
+    ReflexionTasksSource(),
+    ReasoningBankSource(),
+    VoyagerSource(),
+    AgentKbSource(),
+)
 
 
 def load_sources() -> tuple[Source, ...]:

@@ -22,6 +22,23 @@ from guardian.contracts.codec import DecodePolicy, decode
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 from guardian.sources.registry import BUILT_IN, detect
+from tests.contract.samples import (
+    agent_kb,
+    amem,
+    cognee_session,
+    cogx,
+    lightmem,
+    locomo,
+    longmemeval,
+    memento,
+    memory_bank,
+    memos,
+    memsyco,
+    reasoning_bank,
+    reflexion_tasks,
+    reflexion_trials,
+    voyager,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL_BYTES = (
@@ -84,6 +101,21 @@ SAMPLES: dict[str, Callable[[Path], tuple[list[Path], int]]] = {
     "cloudevents": _write_native,
     "mem0": _write_mem0,
     "mcp-memory": _write_mcp,
+    "agent-kb": agent_kb.write,
+    "amem": amem.write,
+    "cognee-session": cognee_session.write,
+    "cogx": cogx.write,
+    "lightmem": lightmem.write,
+    "locomo": locomo.write,
+    "longmemeval": longmemeval.write,
+    "memento": memento.write,
+    "memorybank": memory_bank.write,
+    "memos": memos.write,
+    "memsyco": memsyco.write,
+    "reasoning-bank": reasoning_bank.write,
+    "reflexion-tasks": reflexion_tasks.write,
+    "reflexion-trials": reflexion_trials.write,
+    "voyager": voyager.write,
 }
 
 
@@ -152,8 +184,8 @@ class TestSourceContract:
             assert str(tmp_path) not in json.dumps(event)
             assert event["time"].endswith("Z")
             assert datetime.fromisoformat(event["time"]).utcoffset() is not None
-            assert event["data"]["memory_id"]
-            assert event["type"] in {"memory.written", "memory.deleted"}
+            assert event["data"]["retrieved" if event["type"] == "memory.read" else "memory_id"]
+            assert event["type"] in {"memory.written", "memory.deleted", "memory.read", "memory.audited"}
             assert (event["type"] == "memory.written") == isinstance(event["data"].get("text"), str)
 
     def test_every_row_is_accounted_for(self, source: Source, sample: tuple[list[Path], int]) -> None:
