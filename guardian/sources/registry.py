@@ -33,6 +33,7 @@ from guardian.sources.formats.reasoning_bank import ReasoningBankSource
 from guardian.sources.formats.reflexion import ReflexionTasksSource, ReflexionTrialsSource
 from guardian.sources.formats.voyager import VoyagerSource
 from guardian.sources.port import Source
+from guardian.sources.unfit import explain_unfit
 
 ENTRY_POINT_GROUP = "guardian.sources"
 
@@ -104,6 +105,9 @@ def detect(path: Path) -> Source:
         return matching[0]
     if matching:
         raise ConfigError(f"{path} could be any of: {_list(matching)}.", mend="Name the format.")
+    unfit = explain_unfit(path) if path.is_file() else None
+    if unfit is not None:
+        raise ConfigError(f"{path} {unfit.what}. Nothing is imported.", mend=f"{unfit.mend} Known formats: {_names(sources)}.")
     is_empty = path.is_file() and path.stat().st_size == 0
     what = "is empty" if is_empty else "is in no memory format that is known"
     raise ConfigError(f"{path} {what}.", mend=f"Known formats: {_list(sources)}. Name one if the file is damaged.")
@@ -126,6 +130,10 @@ def _load(point: EntryPoint) -> Source:
             mend="It must have name, title, detect and iter_items (guardian.sources.port.Source).",
         )
     return source
+
+
+def _names(sources: tuple[Source, ...]) -> str:
+    return ", ".join(source.name for source in sources)
 
 
 def _list(sources: tuple[Source, ...] | list[Source]) -> str:
