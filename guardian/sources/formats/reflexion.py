@@ -6,8 +6,8 @@ programming   {task_id or name, prompt, solution, is_solved, reflections, implem
 ```
 
 An attempt at a task is a memory of kind `episode`; a reflection is a memory derived from it, its parent. In the
-environment files a reflection's identity is its place: they are only ever appended, one for every failed trial, and
-agents do repeat themselves word for word. Snapshots are ordered by what they hold (reflections, then successes), for
+environment files both are told by their place: every attempt on record failed and appended its reflection, nothing is
+ever removed, and agents do repeat themselves word for word; a success is one attempt more. Snapshots are ordered by what they hold (reflections, then successes), for
 copies lose their times. In the programming logs, which append again when run again, identity is content.
 
 Who judged is kept apart: `is_success` is the environment's verdict, `is_solved` that of hidden tests. Neither is the
@@ -115,21 +115,34 @@ def _place(path: Path) -> tuple[int, ...]:
 
 
 def _read_trial(row: dict[str, Any], position: str) -> Entry:
-    name, reflections = require_id(row, "name"), row.get("memory")
+    """Read an environment: each reflection follows a failed attempt, and a success is one attempt more."""
+    name, reflections, is_success = require_id(row, "name"), row.get("memory"), row.get("is_success")
     if not isinstance(reflections, list):
         raise RecordError(SourceReason.SHAPE_UNKNOWN, "`memory` is no list", path="memory")
-    outcome = _read_outcome(row.get("is_success"), "solved", "not solved")
-    episode_id = f"episode:{name}"
-    episode = Memory(
-        memory_id=episode_id,
-        text=f"{name}: {outcome or 'attempted'}",
-        fields={"kind": MemoryKind.EPISODE.value, "episode": {"task": name, **({"outcome": outcome} if outcome else {})}},
-        metadata={"name": name, **keep_fields(row, _READ)},
-    )
-    verdict = _read_verdict(episode_id, Channel.ENVIRONMENT, row.get("is_success"), position)
-    ids = [f"reflection:{name}:{number}" for number in range(len(reflections))]
-    return Entry(
-        position=position, statements=[episode, verdict, *_iter_reflections(reflections, ids, name, episode_id, position)]
+    kept = {"name": name, **keep_fields(row, _READ)}
+    statements: list[Statement] = []
+    for number, text in enumerate(reflections):
+        attempt = _build_attempt(name, number, kept, is_solved=False)
+        statements += [attempt, Verdict(memory_id=attempt.memory_id, channel=Channel.ENVIRONMENT, value=0.0)]
+        statements.append(_read_reflection(text, f"reflection:{name}:{number}", number, attempt.memory_id, name, position))
+    if is_success is True:
+        attempt = _build_attempt(name, len(reflections), kept, is_solved=True)
+        statements += [attempt, Verdict(memory_id=attempt.memory_id, channel=Channel.ENVIRONMENT, value=1.0)]
+    elif is_success is not False:
+        statements.append(_note_outcome(is_success, position))
+    elif not reflections:
+        detail = "an environment that was not tried, or of whose failure nothing was written"
+        statements.append(Skipped(position=position, reason=SourceReason.EMPTY_ROW, detail=detail))
+    return Entry(position=position, statements=statements)
+
+
+def _build_attempt(name: str, number: int, kept: Mapping[str, Any], *, is_solved: bool) -> Memory:
+    outcome = "solved" if is_solved else "not solved"
+    return Memory(
+        memory_id=f"attempt:{name}:{number}",
+        text=f"{name}, recorded attempt {number + 1}: {outcome}",
+        fields={"kind": MemoryKind.EPISODE.value, "episode": {"task": name, "outcome": outcome}},
+        metadata={"attempt": number, **kept},
     )
 
 
@@ -137,7 +150,8 @@ def _read_task(row: dict[str, Any], position: str) -> Entry:
     name, prompt = require_id(row, "task_id", "name"), require_text(row, "prompt")
     solution = row.get("solution") if isinstance(row.get("solution"), str) else ""
     reflections = row.get("reflections") if isinstance(row.get("reflections"), list) else []
-    outcome = _read_outcome(row.get("is_solved"), "solved", "not solved")
+    is_solved = row.get("is_solved")
+    outcome = ("solved" if is_solved else "not solved") if isinstance(is_solved, bool) else None
     told = [text for text in reflections or [] if isinstance(text, str)]
     run = digest_parts("task", name, prompt, solution or "", *told, size=16)
     language = row.get("language")
@@ -158,10 +172,14 @@ def _read_task(row: dict[str, Any], position: str) -> Entry:
         },
         metadata={"name": name, **keep_fields(row, _READ)},
     )
-    verdict = _read_verdict(task_id, Channel.HIDDEN_TESTS, row.get("is_solved"), position)
-    ids = [f"reflection:{name}:{number}#{run}" for number in range(len(reflections or []))]
-    told_memories = _iter_reflections(reflections or [], ids, prompt, task_id, position)
-    return Entry(position=position, statements=[memory, verdict, *told_memories])
+    statements: list[Statement] = [memory]
+    if isinstance(is_solved, bool):
+        statements.append(Verdict(memory_id=task_id, channel=Channel.HIDDEN_TESTS, value=float(is_solved)))
+    else:
+        statements.append(_note_outcome(is_solved, position))
+    for number, text in enumerate(reflections or []):
+        statements.append(_read_reflection(text, f"reflection:{name}:{number}#{run}", number, task_id, prompt, position))
+    return Entry(position=position, statements=statements)
 
 
 def _join(prompt: str, solution: str) -> str:
@@ -169,31 +187,19 @@ def _join(prompt: str, solution: str) -> str:
     return solution if solution.strip().startswith(prompt.strip()) else f"{prompt.rstrip()}\n{solution}".rstrip()
 
 
-def _iter_reflections(texts: Sequence[Any], ids: Sequence[str], task: str, parent: str, position: str) -> Iterator[Statement]:
-    for number, (text, memory_id) in enumerate(zip(texts, ids, strict=True)):
-        if not isinstance(text, str) or not text.strip():
-            detail = f"reflection {number} holds no text"
-            yield Skipped(position=position, reason=SourceReason.EMPTY_ROW, detail=detail)
-            continue
-        yield Memory(
-            memory_id=memory_id,
-            text=text,
-            kind=SourceKind.AGENT,
-            fields={
-                "kind": MemoryKind.EPISODE.value,
-                "parents": [parent],
-                "episode": {"task": task, "outcome": "failed"},
-            },
-            metadata={"attempt": number},
-        )
+def _read_reflection(text: Any, memory_id: str, number: int, parent: str, task: str, position: str) -> Statement:
+    """Give what was written after a failed attempt."""
+    if not isinstance(text, str) or not text.strip():
+        return Skipped(position=position, reason=SourceReason.EMPTY_ROW, detail=f"reflection {number} holds no text")
+    return Memory(
+        memory_id=memory_id,
+        text=text,
+        kind=SourceKind.AGENT,
+        fields={"kind": MemoryKind.EPISODE.value, "parents": [parent], "episode": {"task": task, "outcome": "not solved"}},
+        metadata={"attempt": number},
+    )
 
 
-def _read_outcome(value: Any, right: str, wrong: str) -> str | None:
-    return (right if value else wrong) if isinstance(value, bool) else None
-
-
-def _read_verdict(memory_id: str, channel: Channel, value: Any, position: str) -> Verdict | Skipped:
-    if isinstance(value, bool):
-        return Verdict(memory_id=memory_id, channel=channel, value=float(value))
+def _note_outcome(value: Any, position: str) -> Skipped:
     detail = f"the outcome {str(value)[:80]!r} is neither true nor false"
     return Skipped(position=position, reason=SourceReason.GRADE_UNKNOWN, detail=detail)

@@ -1,4 +1,4 @@
-"""Reflexion: reflections derive from their episode, and the environment or hidden tests judge, not the agent."""
+"""Reflexion: reflections derive from their attempt, and the environment or hidden tests judge, not the agent."""
 
 import os
 from pathlib import Path
@@ -14,28 +14,34 @@ from tests.contract.samples.reflexion_trials import trial
 TRIALS, TASKS = ReflexionTrialsSource(), ReflexionTasksSource()
 
 
-def test_reflections_derive_from_their_episode_and_have_its_place(tmp_path: Path) -> None:
-    """Tell reflections by place: agents repeat themselves word for word."""
+def test_reflections_derive_from_their_attempt_and_have_its_place(tmp_path: Path) -> None:
+    """Tell both by place: agents repeat themselves word for word."""
     items = read(TRIALS, write_json(tmp_path / "t", [trial("env_1", " Again.", " Again.")]))
-    episode, *reflections = data_of(items, "written")
-    assert episode["text"] == "env_1: not solved"
-    assert [(data["memory_id"], data["parents"]) for data in reflections] == [
-        ("reflection:env_1:0", ["episode:env_1"]),
-        ("reflection:env_1:1", ["episode:env_1"]),
+    assert [(data["memory_id"], data["text"], data.get("parents")) for data in data_of(items, "written")] == [
+        ("attempt:env_1:0", "env_1, recorded attempt 1: not solved", None),
+        ("reflection:env_1:0", " Again.", ["attempt:env_1:0"]),
+        ("attempt:env_1:1", "env_1, recorded attempt 2: not solved", None),
+        ("reflection:env_1:1", " Again.", ["attempt:env_1:1"]),
     ]
 
 
-def test_success_is_the_environments_verdict(tmp_path: Path) -> None:
-    """Judge each revision of the episode once, and grade no reflection."""
+def test_success_is_the_environments_verdict_on_one_attempt_more(tmp_path: Path) -> None:
+    """Judge each attempt once, revise none, and grade no reflection."""
     first = write_json(tmp_path / "a", [trial("env_1", " No.")])
     second = write_json(tmp_path / "b", [trial("env_1", " No.", success=True)])
     items = read(TRIALS, first, second)
     assert [(data["memory_id"], data["channel"], data["value"]) for data in data_of(items, "audited")] == [
-        ("episode:env_1", "environment", 0.0),
-        ("episode:env_1", "environment", 1.0),
+        ("attempt:env_1:0", "environment", 0.0),
+        ("attempt:env_1:1", "environment", 1.0),
     ]
+    assert len({data["memory_id"] for data in data_of(items, "written")}) == len(data_of(items, "written"))
     assert all("self_grade" not in data for data in data_of(items))
     assert not events_of(items, "read")
+
+
+def test_an_environment_that_was_not_tried_is_no_attempt(tmp_path: Path) -> None:
+    """Make up no failure."""
+    assert reasons_of(read(TRIALS, write_json(tmp_path / "t", [trial("env_1")]))) == ["empty_row"]
 
 
 def test_snapshots_are_ordered_by_what_they_hold(tmp_path: Path) -> None:
@@ -45,15 +51,17 @@ def test_snapshots_are_ordered_by_what_they_hold(tmp_path: Path) -> None:
     for number, path in enumerate(paths):
         os.utime(path, (1_700_000_000 - number, 1_700_000_000 - number))
     items = read(TRIALS, *paths)
-    assert [data["text"] for data in data_of(items, "written")[1:]] == texts
+    assert [data["text"] for data in data_of(items, "written") if data["text"] in texts] == texts
     assert not events_of(items, "deleted")
 
 
 def test_a_broken_outcome_is_no_verdict(tmp_path: Path) -> None:
-    """Write the episode, and say that its outcome cannot be read."""
+    """Write what is known, and say that the outcome cannot be read."""
     items = read(TRIALS, write_json(tmp_path / "t", [{**trial("env_1", "No."), "is_success": "yes"}, trial("env_2", "", "x")]))
     assert reasons_of(items) == ["grade_unknown", "empty_row"]
-    assert [data["memory_id"] for data in data_of(items, "audited")] == ["episode:env_2"]
+    assert {data["value"] for data in data_of(items, "audited")} == {0.0}
+    task_items = read(TASKS, write_lines(tmp_path / "log", {**task("T/1"), "is_solved": None}))
+    assert reasons_of(task_items) == ["grade_unknown"]
 
 
 def test_hidden_tests_judge_and_are_not_imported(tmp_path: Path) -> None:
@@ -85,7 +93,7 @@ def test_another_run_of_a_task_is_another_episode(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", [trial("env_1", " No."), {**trial("env_1", " No."), "skip": True}])
 def test_an_environment_that_arrives_is_read_alike(row: dict[str, Any]) -> None:
-    """Give episode, verdict and reflection; keep what newer code adds."""
+    """Give attempt, verdict and reflection; keep what newer code adds."""
     events = events_of(read_alone(TRIALS, row))
     assert [event["type"] for event in events] == ["memory.written", "memory.audited", "memory.written"]
     assert events[0]["data"]["metadata"].get("fields", {}) == {key: True for key in ("skip",) if key in row}
