@@ -88,10 +88,9 @@ class _Sample:
             kind=SourceKind.AGENT,
             fields={
                 "kind": kind.value,
-                "scope": {"session_id": f"session_{session}"},
                 **({"parents": list(dict.fromkeys(parents))} if parents else {}),
             },
-            metadata=keep_fields(more),
+            metadata={"session": session, **keep_fields(more)},
             space=self.space,
         )
 
@@ -147,8 +146,7 @@ def _read_turn(sample: _Sample, session: int, turn: Any, position: str) -> State
         time_from="session" if stamp is not None else None,
         kind=SourceKind.USER,
         actor=speaker,
-        fields={"scope": {"session_id": f"session_{session}"}},
-        metadata={"dia_id": dia_id, **keep_fields(fields, {"dia_id", "text", "speaker"})},
+        metadata={"dia_id": dia_id, "session": session, **keep_fields(fields, {"dia_id", "text", "speaker"})},
         space=sample.space,
     )
 

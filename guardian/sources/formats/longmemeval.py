@@ -79,8 +79,7 @@ def _iter_turns(question_id: str, session: str, stamp: Stamp | None, turns: Any,
             stamp=stamp,
             time_from="session" if stamp is not None else None,
             kind=_ROLES.get(role or ""),
-            fields={"scope": {"session_id": session}},
-            metadata={"role": role, **keep_fields(fields, {"content", "role", "has_answer"})},
+            metadata={"role": role, "session_id": session, **keep_fields(fields, {"content", "role", "has_answer"})},
             space=f"longmemeval/{question_id}",
         )
 

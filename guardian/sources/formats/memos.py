@@ -56,7 +56,7 @@ _ROLES = {"user": SourceKind.USER, "assistant": SourceKind.AGENT, "tool": Source
 _ENDED = frozenset({"archived", "deleted"})
 # Edges that say that one end was made of the other: which end is the child.
 _DERIVATIONS = {"MERGED_TO": "target", "INFERS": "target", "AGGREGATE_TO": "source"}
-_READ = frozenset({"sources", "usage", "user_id", "session_id", "confidence", "updated_at", "created_at"})
+_READ = frozenset({"sources", "usage", "user_id", "confidence", "updated_at", "created_at"})
 # A share of 1 is the top of one scale and the bottom of the other; it is read as the top.
 _TOP_SHARE = 1.0
 _TOP_PERCENT = 100.0
@@ -127,11 +127,11 @@ def _read_edges(edges: Any) -> dict[str, list[str]]:
     """Give the parents of each node that an edge says was made of others."""
     parents: dict[str, list[str]] = {}
     for edge in edges if isinstance(edges, list) else []:
-        if not isinstance(edge, dict) or edge.get("type") not in _DERIVATIONS:
+        if not isinstance(edge, dict):
             continue
-        child = edge.get(_DERIVATIONS[edge["type"]])
-        parent = edge.get("source" if _DERIVATIONS[edge["type"]] == "target" else "target")
-        if isinstance(child, str) and isinstance(parent, str):
+        child_end = _DERIVATIONS.get(str(edge.get("type")))
+        child, parent = edge.get(child_end or ""), edge.get("source" if child_end == "target" else "target")
+        if child_end and isinstance(child, str) and isinstance(parent, str):
             parents.setdefault(child, []).append(parent)
     return parents
 
@@ -150,7 +150,9 @@ def _read_node(node: dict[str, Any], position: str, edges: Mapping[str, Sequence
     stamp, time_from = _find_time(marks, "updated_at", "created_at", "memory_time")
     parents = [*dict.fromkeys([*(turn.memory_id for turn in turns), *edges.get(memory_id, ())])]
     kind = _KINDS.get(str(marks.get("memory_type"))) or _KINDS.get(str(marks.get("type")))
-    scope = {name: value for name in ("user_id", "session_id") if (value := read_text(marks.get(name))) is not None}
+    # A memory was written in a session and holds beyond it, unless it says that only its session may see it.
+    held = ("user_id", "session_id") if marks.get("visibility") == "session" else ("user_id",)
+    scope = {name: value for name in held if (value := read_text(marks.get(name))) is not None}
     metadata = _keep({**marks, "vector": node.get("vector")}, {"sources_unread": unread, "usage_unread": unread_usage})
     memory = Memory(
         memory_id=memory_id,
@@ -164,7 +166,7 @@ def _read_node(node: dict[str, Any], position: str, edges: Mapping[str, Sequence
             **({"scope": scope} if scope else {}),
         },
         metadata=metadata,
-        ended=marks.get("status") in _ENDED,
+        ended=read_text(marks.get("status")) in _ENDED,
     )
     return Entry(position=position, statements=[*turns, memory, *readings])
 

@@ -108,3 +108,9 @@ def test_a_broken_node_costs_itself(tmp_path: Path) -> None:
         tmp_path / "tree.json", tree(node("a", "A"), {"memory": "x", "metadata": {}}, {"id": "b", "memory": "B"}, 7)
     )
     assert reasons_of(read(SOURCE, path)) == ["id_missing", "shape_unknown", "shape_unknown"]
+
+
+def test_a_session_limits_only_what_says_so(tmp_path: Path) -> None:
+    """Scope by user; by session only what is visible in its session alone."""
+    nodes = [node("a", "A", sources=[]), node("b", "B", sources=[], visibility="session")]
+    assert [memory["scope"] for memory in written(tmp_path, *nodes)] == [{"user_id": "u1"}, {"user_id": "u1", "session_id": "s1"}]
