@@ -57,6 +57,12 @@ _ROWS: tuple[tuple[frozenset[str], Unfit], ...] = (
         ),
     ),
 )
+_PICKLE = Unfit(
+    "is a Python pickle, which is not opened, because reading one runs whatever code it holds",
+    "Load it in the program that wrote it and save the memories as JSON.",
+)
+# Begins a pickle of protocol 2 to 5.
+_PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _SCHEMA = Unfit("is a JSON schema: it describes rows and holds none", "Give a file with the rows that it describes.")
 
 
@@ -67,6 +73,8 @@ def explain_unfit(path: Path) -> Unfit | None:
             return _explain_database(path)
     except (OSError, RecordError, sqlite3.Error):
         return None
+    if head_of(path).startswith(_PICKLE_STARTS):
+        return _PICKLE
     if "$schema" in sniff_document(path, b'"$schema"'):
         return _SCHEMA
     rows = list(sniff_objects(path))

@@ -6,9 +6,9 @@ tree   {nodes: [{id, memory, metadata}], edges: [{source, target, type}], total_
 ```
 
 A node is a memory under its own id. Its `sources` are chat turns, each JSON inside a JSON string (inside the file's
-JSON); a turn that quotes its words becomes a memory of its own and is the parent of every node that was drawn from it,
-so that two nodes from one remark have one origin. Edges that say what came of what (`MERGED_TO`, `INFERS`,
-`AGGREGATE_TO`) make parents as well; edges that only order topics do not.
+JSON); one that quotes its words becomes a memory of its own and is the parent of every node that was drawn from it, so
+that two nodes from one remark have one origin. One that names another node makes that its parent. Edges that say what came of what make parents as well: `MERGED_TO`,
+`INFERS`, `AGGREGATE_TO`, and `PARENT`, which leads from a topic that a model summed up to the nodes it was summed up of.
 
 `confidence` is how sure the extracting model was, in [0, 1] or in [0, 100] within one project: above 1 it is divided
 by 100. It is no grade of an episode, and is kept in metadata. `usage` records retrievals and becomes reads.
@@ -16,6 +16,7 @@ by 100. It is no grade of an episode, and is kept in metadata. `usage` records r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,7 @@ _DIALECT = Dialect(event_source="memos:textual", label="memos.textual", space="m
 _KINDS = {
     "fact": MemoryKind.FACT,
     "opinion": MemoryKind.BELIEF,
+    "topic": MemoryKind.SUMMARY,
     "preference": MemoryKind.PREFERENCE,
     "PreferenceMemory": MemoryKind.PREFERENCE,
     "SkillMemory": MemoryKind.SKILL,
@@ -55,8 +57,10 @@ _ROLES = {"user": SourceKind.USER, "assistant": SourceKind.AGENT, "tool": Source
 # States in which MemOS does not retrieve a node any more.
 _ENDED = frozenset({"archived", "deleted"})
 # Edges that say that one end was made of the other: which end is the child.
-_DERIVATIONS = {"MERGED_TO": "target", "INFERS": "target", "AGGREGATE_TO": "source"}
+_DERIVATIONS = {"MERGED_TO": "target", "INFERS": "target", "AGGREGATE_TO": "source", "PARENT": "source"}
 _READ = frozenset({"sources", "usage", "user_id", "confidence", "updated_at", "created_at"})
+# A node that another one was made of is named by its id alone, which is a UUID.
+_NODE_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # A share of 1 is the top of one scale and the bottom of the other; it is read as the top.
 _TOP_SHARE = 1.0
 _TOP_PERCENT = 100.0
@@ -145,10 +149,10 @@ def _read_row(row: dict[str, Any], position: str) -> Entry:
 def _read_node(node: dict[str, Any], position: str, edges: Mapping[str, Sequence[str]]) -> Entry:
     memory_id, text = require_id(node, "id"), require_text(node, "memory")
     marks = require_object(node.get("metadata"), "`metadata`")
-    turns, unread = _read_sources(marks.get("sources"))
-    readings, unread_usage = _read_usage(memory_id, marks.get("usage"))
     stamp, time_from = _find_time(marks, "updated_at", "created_at", "memory_time")
-    parents = [*dict.fromkeys([*(turn.memory_id for turn in turns), *edges.get(memory_id, ())])]
+    quoted, drawn_from, unread = _read_sources(marks.get("sources"), stamp)
+    readings, unread_usage = _read_usage(memory_id, marks.get("usage"))
+    parents = list(dict.fromkeys([*drawn_from, *edges.get(memory_id, ())]))
     kind = _KINDS.get(str(marks.get("memory_type"))) or _KINDS.get(str(marks.get("type")))
     # A memory was written in a session and holds beyond it, unless it says that only its session may see it.
     held = ("user_id", "session_id") if marks.get("visibility") == "session" else ("user_id",)
@@ -168,7 +172,7 @@ def _read_node(node: dict[str, Any], position: str, edges: Mapping[str, Sequence
         metadata=metadata,
         ended=read_text(marks.get("status")) in _ENDED,
     )
-    return Entry(position=position, statements=[*turns, memory, *readings])
+    return Entry(position=position, statements=[*quoted, memory, *readings])
 
 
 def _keep(marks: Mapping[str, Any], unread: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -207,31 +211,44 @@ def _unpack(value: Any) -> Any:
     return value
 
 
-def _read_sources(sources: Any) -> tuple[list[Memory], list[str]]:
-    """Give the turns that are quoted, and what names an origin without quoting it."""
-    turns: list[Memory] = []
+def _read_sources(sources: Any, stamp: Stamp | None) -> tuple[list[Memory], list[str], list[str]]:
+    """Give what is quoted, the ids of all that the node was drawn from, and what names an origin that is no memory.
+
+    Args:
+        sources: As they stand in the node.
+        stamp: Time of the node: by then at the latest stood what it quotes.
+    """
+    quoted: list[Memory] = []
+    parents: list[str] = []
     unread: list[str] = []
-    for source in sources if isinstance(sources, list) else []:
-        turn = _unpack(source)
-        if isinstance(turn, dict) and (content := read_text(turn.get("content"))) is not None:
-            turns.append(_build_turn(turn, content))
+    for source in sources if isinstance(sources, list) else [sources] if isinstance(sources, str) else []:
+        origin = _unpack(source)
+        if isinstance(origin, str) and _NODE_ID.fullmatch(origin):
+            parents.append(origin)
+        elif isinstance(origin, dict) and (node_id := read_text(origin.get("node_id"))) is not None:
+            parents.append(node_id)
+        elif isinstance(origin, dict) and (content := read_text(origin.get("content"))) is not None:
+            quoted.append(_build_quoted(origin, content, stamp))
+            parents.append(quoted[-1].memory_id)
         else:
             unread.append(str(source)[:200])
-    return turns, unread[:8]
+    return quoted, parents, unread[:8]
 
 
-def _build_turn(turn: Mapping[str, Any], content: str) -> Memory:
-    role, spoken_at = read_text(turn.get("role")), turn.get("chat_time")
-    message_id = str(turn.get("message_id") or "")
-    digest = digest_parts("turn", role or "", str(spoken_at or ""), message_id, content, size=16)
-    stamp = _read_time(spoken_at)
+def _build_quoted(origin: Mapping[str, Any], content: str, stamp: Stamp | None) -> Memory:
+    """Give a chat turn as its speaker's, and a passage as a document's."""
+    role, spoken_at = read_text(origin.get("role")), origin.get("chat_time")
+    is_passage = role is None and origin.get("type") in ("doc", "file", "web")
+    what = "passage" if is_passage else "turn"
+    place = str(origin.get("message_id") or origin.get("doc_path") or "")
+    own = _read_time(spoken_at)
     return Memory(
-        memory_id=f"turn:{digest}",
+        memory_id=f"{what}:{digest_parts(what, role or '', str(spoken_at or ''), place, content, size=16)}",
         text=content,
-        stamp=stamp,
-        time_from="chat_time" if stamp is not None else None,
-        kind=_ROLES.get(role or ""),
-        metadata={"role": role, **keep_fields(turn, {"content", "role", "chat_time"})},
+        stamp=own or stamp,
+        time_from="chat_time" if own is not None else "node",
+        kind=SourceKind.DOCUMENT if is_passage else _ROLES.get(role or ""),
+        metadata={"role": role, **keep_fields(origin, {"content", "role", "chat_time"})},
     )
 
 

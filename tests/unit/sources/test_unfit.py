@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -57,6 +58,14 @@ def test_a_file_that_is_no_log_is_called_what_it_is(tmp_path: Path, content: str
     assert told in answer
     assert "Nothing is imported. Mend: " in answer
     assert "mem0" in answer
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_pickle_is_never_opened(tmp_path: Path, protocol: int) -> None:
+    """Refuse by the first bytes what some research versions of A-MEM write."""
+    path = tmp_path / "memory.pkl"
+    path.write_bytes(pickle.dumps({"id": "1"}, protocol=protocol))
+    assert "is a Python pickle, which is not opened" in answer_to(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"hello, world\nthis is prose\n", b"\x00\x01", b"SQLite format 3\x00 cut"])

@@ -32,6 +32,8 @@ def test_an_origin_that_quotes_nothing_is_kept_and_is_no_parent(tmp_path: Path) 
     (memory,) = written(tmp_path, node("n1", "Desk", sources=["doc-7", json.dumps({"type": "file", "doc_path": "a"}), 3]))
     assert "parents" not in memory
     assert memory["metadata"]["sources_unread"] == ["doc-7", '{"type": "file", "doc_path": "a"}', "3"]
+    (other,) = written(tmp_path, node("n1", "Desk", sources="[id-1, id-2]"))
+    assert other["metadata"]["sources_unread"] == ["[id-1, id-2]"]
 
 
 @pytest.mark.parametrize(("given", "share"), [(0.99, 0.99), (100.0, 1.0), (90, 0.9), (1, 1), (0, 0), (101, None), ("high", None)])
@@ -43,17 +45,20 @@ def test_confidence_has_one_scale_and_is_no_grade(tmp_path: Path, given: Any, sh
 
 
 def test_edges_of_derivation_make_parents_and_others_do_not(tmp_path: Path) -> None:
-    """Follow what was merged, inferred and gathered; not what orders topics."""
+    """Follow what was merged, inferred, gathered and summed up; not what is only related."""
     edges = [
         {"source": "a", "target": "c", "type": "MERGED_TO"},
         {"source": "b", "target": "c", "type": "INFERS"},
         {"source": "c", "target": "d", "type": "AGGREGATE_TO"},
-        {"source": "a", "target": "b", "type": "PARENT"},
+        {"source": "t", "target": "a", "type": "PARENT"},
+        {"source": "a", "target": "b", "type": "RELATE_TO"},
         {"source": 1, "target": "a", "type": "INFERS"},
         "odd",
     ]
-    nodes = [node(name, name, sources=[]) for name in "abcd"]
-    assert [memory.get("parents") for memory in written(tmp_path, *nodes, edges=edges)] == [None, None, ["a", "b", "d"], None]
+    nodes = [*(node(name, name, sources=[]) for name in "abcd"), node("t", "Topic", sources=[], type="topic")]
+    *memories, topic = written(tmp_path, *nodes, edges=edges)
+    assert [memory.get("parents") for memory in memories] == [None, None, ["a", "b", "d"], None]
+    assert (topic["kind"], topic["parents"]) == ("summary", ["a"])
 
 
 def test_what_memos_does_not_retrieve_any_more_is_deleted(tmp_path: Path) -> None:
@@ -114,3 +119,19 @@ def test_a_session_limits_only_what_says_so(tmp_path: Path) -> None:
     """Scope by user; by session only what is visible in its session alone."""
     nodes = [node("a", "A", sources=[]), node("b", "B", sources=[], visibility="session")]
     assert [memory["scope"] for memory in written(tmp_path, *nodes)] == [{"user_id": "u1"}, {"user_id": "u1", "session_id": "s1"}]
+
+
+def test_a_node_made_of_others_names_them_as_parents(tmp_path: Path) -> None:
+    """Take a node's id, bare or beside the text of that node, for the node and not for a new memory."""
+    other = "c1e2bfb3-4dd7-40f9-a347-a25a72223b2c"
+    sources = [other, json.dumps({"type": "chat", "content": "its text", "node_id": "n2"})]
+    (memory,) = written(tmp_path, node("n1", "Topic", sources=sources))
+    assert memory["parents"] == [other, "n2"]
+
+
+def test_a_passage_is_a_documents_and_stood_by_the_time_of_its_node(tmp_path: Path) -> None:
+    """Give what quotes a file its kind; date what has no time by the node that quotes it."""
+    passage = {"type": "file", "content": "Desks are on floor 3.", "doc_path": "/plan.pdf"}
+    quoted, memory = written(tmp_path, node("n1", "Desk", sources=[json.dumps(passage)]))
+    assert (quoted["source"]["kind"], quoted["metadata"]["time_from"]) == ("document", "node")
+    assert memory["parents"] == [quoted["memory_id"]]
