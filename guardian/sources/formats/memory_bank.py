@@ -2,7 +2,7 @@
 
 ```
 {user: {name,
-        history:     {date: [{query, response, memory_strength?, last_recall_date?, memory_id?}]},
+        history:     {date: [{query, response, memory_strength?, last_recall_date?, memory_id?} or [query, response]]},
         summary:     {date: text or {content}}, personality: {date: text or {content}},
         overall_history?: text, overall_personality?: text}}
 ```
@@ -105,12 +105,19 @@ def _iter_dialogs(name: str, history: Any, position: str, dialogs: dict[str, lis
         for number, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
             place = f"{position} {date} dialog {number}"
             try:
-                memory = _read_dialog(name, date, require_object(row, "the dialog"))
+                memory = _read_dialog(name, date, _name_pair(row))
             except RecordError as error:
                 yield break_row(error, place, {"dialog": row})
                 continue
             dialogs.setdefault(date, []).append(memory.memory_id)
             yield Entry(position=place, statements=[memory])
+
+
+def _name_pair(row: Any) -> dict[str, Any]:
+    """Give a dialog as an object; older versions write a pair of query and response."""
+    if isinstance(row, list) and len(row) == len(_DIALOG_KEYS):
+        return {"query": row[0], "response": row[1]}
+    return require_object(row, "the dialog")
 
 
 def _read_dialog(name: str, date: str, row: Mapping[str, Any]) -> Memory:

@@ -3,9 +3,9 @@
 `{task_id, query, think_list, action_list, status, memory_items, template_id}` (WebArena) and
 `{task_id, query, memory_items, status}` (SWE-bench), one row a task.
 
-The task is a memory of kind `episode`; each memory item is one of kind `skill`, derived from it. `memory_items` is a
-list of texts, or (as the SWE-bench writer has it) one text, which is cut at its own headings and never read letter by
-letter. `status` is a self-grade: in SWE-bench the agent's own model judges, in WebArena a model unless the run was told
+The task is a memory of kind `episode`; each memory item is one of kind `skill`, derived from it. `memory_items` is what
+a model wrote, cut at every blank line into a list, or (as the SWE-bench writer has it) one text, which the program's own
+reader then takes letter by letter. Both are put together again and cut where an item's heading stands. `status` is a self-grade: in SWE-bench the agent's own model judges, in WebArena a model unless the run was told
 otherwise, which no row says; so the claim that carries less is taken. Runs append again: identity is content.
 """
 
@@ -32,6 +32,8 @@ _READ = _KEYS | {"action_list"}
 _GRADES = {"success": 1.0, "fail": 0.0, "failure": 0.0}
 # Begins an item in a text that holds several.
 _HEADING = re.compile(r"^(?=#+ Memory Item\b)", re.MULTILINE)
+# A line that opens or closes a block of Markdown, as the model was shown it around the items.
+_FENCE = re.compile(r"^```\w*[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,16 @@ def _read_row(row: dict[str, Any], position: str) -> Entry:
 
 
 def _split_items(items: Any) -> list[str]:
-    """Give the items of a list, or of the one text that some rows hold instead."""
-    texts = _HEADING.split(items) if isinstance(items, str) else read_texts(items)
-    return [text.strip() for text in texts if text.strip()]
+    """Give the items of a text: cut at their headings, else as they stand.
+
+    Lists are what is left of one text that was cut at every blank line, so that an item may be spread over elements.
+    """
+    texts = [items] if isinstance(items, str) else read_texts(items)
+    whole = "\n\n".join(texts)
+    if _HEADING.search(whole):
+        texts = _HEADING.split(whole)
+    bare = (_FENCE.sub("", text).strip() for text in texts)
+    return [text for text in bare if text]
 
 
 def _read_item(text: str, task_id: str, number: int, episode: Memory) -> Memory:

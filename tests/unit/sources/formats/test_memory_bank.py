@@ -84,3 +84,10 @@ def test_a_broken_part_costs_itself(tmp_path: Path) -> None:
     items = read(SOURCE, write_json(tmp_path / "m", {"Ann": broken, "Bo": 1}))
     assert reasons_of(items) == ["shape_unknown", "shape_unknown", "text_missing", "empty_row", "empty_row", "shape_unknown"]
     assert sum(item.rows for item in items) == 7
+
+
+def test_a_pair_of_older_versions_is_the_same_dialog(tmp_path: Path) -> None:
+    """Give one memory for an object and for a pair of the same words."""
+    pair = [dialog("Tea")["query"], dialog("Tea")["response"]]
+    items = read(SOURCE, write_json(tmp_path / "m", {"Ann": user({DAY: [dialog("Tea"), pair, ["odd"]]})}))
+    assert (len(events_of(items)), reasons_of(items)) == (1, ["unchanged", "shape_unknown"])

@@ -16,7 +16,9 @@ ITEM = "# Memory Item 1\n## Title A\n## Content Look first."
 @pytest.mark.parametrize(
     ("items", "texts"),
     [
-        ([ITEM, "  ", "Ask."], [ITEM, "Ask."]),
+        (["Look.", "  ", "Ask."], ["Look.", "Ask."]),
+        ([ITEM, "Ask.", "# Memory Item 2\n## Title B", "```"], [f"{ITEM}\n\nAsk.", "# Memory Item 2\n## Title B"]),
+        (["It went well.", f"```markdown\n{ITEM}"], ["It went well.", ITEM]),
         (f"{ITEM}\n\n# Memory Item 2\n## Title B", [ITEM, "# Memory Item 2\n## Title B"]),
         ("Just ask.", ["Just ask."]),
         ("", []),
@@ -24,7 +26,7 @@ ITEM = "# Memory Item 1\n## Title A\n## Content Look first."
     ],
 )
 def test_items_are_a_list_or_one_text_and_never_letters(tmp_path: Path, items: Any, texts: list[str]) -> None:
-    """Cut a text at its own headings; the reader of the bank would take it letter by letter."""
+    """Cut at headings: the writer cuts at blank lines, and the reader takes a text letter by letter."""
     task, *skills = data_of(read(SOURCE, write_lines(tmp_path / "b", {**row("1"), "memory_items": items})))
     assert [data["text"] for data in skills] == texts
     assert all((data["kind"], data["parents"]) == ("skill", [task["memory_id"]]) for data in skills)
