@@ -12,8 +12,8 @@
 | `entity` | `name (type): description` | the external id |
 
 A fact names the documents and episodes it was drawn from (`provenance`, external ids): its parents. `invalid_at` ends
-its validity and is no correction. Give all files of the archive together, as `archive/*.jsonl`; the manifest and the
-raw graph nodes hold no memories, and `permissions.json` (it holds password hashes) is never wanted.
+its validity and is no correction. Give the folder, or all its files of records together; the manifest and the raw graph
+nodes hold no memories, and `permissions.json` (it holds password hashes) is never opened.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from guardian.core.model import MemoryKind, SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Item, RowChange, SourceOptions
 from guardian.sources.reading.framing import sniff_objects
+from guardian.sources.reading.object_file import sniff_document
 from guardian.sources.reading.row_fields import keep_fields, read_text, read_texts, require_id, require_text
 from guardian.sources.reading.series import Dialect, Entry, Memory, iter_change, iter_entries, iter_series
 from guardian.sources.reading.stamp import Stamp, format_time, read_time, read_unix_time
@@ -43,6 +44,8 @@ _KINDS: dict[str, MemoryKind | None] = {
     "memory": None,
     "memory_block": None,
 }
+_MANIFEST = "manifest.json"
+_RECORD_FILES = ("documents.jsonl", "episodes.jsonl", "entities.jsonl", "facts.jsonl", "memories.jsonl", "memory_blocks.jsonl")
 _SCOPE = ("user_id", "agent_id", "session_id")
 _READ = frozenset({"kind", "external_id", "scope", "created_at", "updated_at", "provenance", "valid_at", "invalid_at"})
 # Keys that make the text of each kind.
@@ -54,15 +57,18 @@ class CogxSource:
     """Records of COGX archives."""
 
     name: ClassVar[str] = "cogx"
-    title: ClassVar[str] = "records of a COGX archive of Cognee (its .jsonl files)"
+    title: ClassVar[str] = "COGX archive of Cognee (its folder, or its .jsonl files)"
 
     def detect(self, path: Path) -> bool:
-        """Tell by a record of a known kind with its external id."""
+        """Tell by a record of a known kind with its external id; a folder by its manifest."""
+        if path.is_dir():
+            return "cogx_version" in sniff_document(path / _MANIFEST)
         return any(_is_record(row) for row in sniff_objects(path))
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
-        """Yield the records; several files are parts of one archive."""
-        return iter_series(_DIALECT, paths, options, partial(iter_entries, read=_read_record))
+        """Yield the records; a folder is an archive, several files are parts of one."""
+        files = [file for path in paths for file in (_list_files(path) if path.is_dir() else [path])]
+        return iter_series(_DIALECT, files, options, partial(iter_entries, read=_read_record))
 
     def matches_row(self, change: RowChange) -> bool:
         """Tell by a known kind and an external id."""
@@ -71,6 +77,11 @@ class CogxSource:
     def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
         """Yield the items of one record."""
         return iter_change(_DIALECT, change, options, _read_record)
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """Give the files of an archive that hold records; never the raw nodes, nor permissions."""
+    return [file for name in _RECORD_FILES if (file := folder / name).is_file()]
 
 
 def _is_record(row: Mapping[str, Any]) -> bool:

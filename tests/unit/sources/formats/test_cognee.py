@@ -97,3 +97,17 @@ def test_what_was_used_is_a_read_of_the_exports_ids() -> None:
 def test_nothing_used_is_no_read(ids: Any) -> None:
     """Make no read of nothing."""
     assert not events_of(read_alone(SESSION, row("1", used_graph_element_ids=ids)), "read")
+
+
+def test_a_folder_is_an_archive_and_its_secrets_are_not_opened(tmp_path: Path) -> None:
+    """Read the files of records by their names in the format, and nothing else of the folder."""
+    write_lines(tmp_path / "facts.jsonl", RECORDS[3])
+    write_lines(tmp_path / "episodes.jsonl", RECORDS[1])
+    for name in ("nodes.jsonl", "permissions.json"):
+        write_lines(tmp_path / name, {"password": "SECRET", "kind": "memory", "external_id": "x", "content": "SECRET"})
+    assert not COGX.detect(tmp_path)
+    write_lines(tmp_path / "manifest.json", {"cogx_version": "0.1", "source_system": "zep"})
+    assert COGX.detect(tmp_path)
+    items = read(COGX, tmp_path)
+    assert sorted(data["memory_id"] for data in data_of(items)) == ["ep1", "f1"]
+    assert "SECRET" not in str(items)
