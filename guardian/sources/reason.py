@@ -27,7 +27,7 @@ class SourceReason(StrEnum):
     TEXT_MISSING = "text_missing"
     TIME_MISSING = "time_missing"
     TIME_UNREADABLE = "time_unreadable"
-    DOCUMENT_TOO_LONG = "document_too_long"
+    DOCUMENT_TOO_LARGE = "document_too_large"
 
     UNCHANGED = "unchanged"
     REPLACED_IN_FILE = "replaced_in_file"
@@ -71,6 +71,10 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Nothing in the file says when this happened.", "Give the row a time, or import an older copy."
     ),
     SourceReason.TIME_UNREADABLE: Explanation("The time is in no known form.", "Write it as ISO 8601."),
+    SourceReason.DOCUMENT_TOO_LARGE: Explanation(
+        "One JSON document of more than 512 MiB, which would have to be held whole.",
+        "Export in pages, or as JSON lines, of which one row is held at a time.",
+    ),
     SourceReason.UNCHANGED: Explanation("The row says what an earlier version or row said.", _NOTHING),
     SourceReason.REPLACED_IN_FILE: Explanation(
         "A later row of this append-only file holds the same thing as it is now.", _NOTHING
@@ -85,9 +89,6 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Where it holds rows of its own, rename it to `history` in a copy of the database and import that.",
     ),
     SourceReason.RAW_MESSAGES: Explanation("Chat messages, not memories.", _NOTHING),
-    SourceReason.DOCUMENT_TOO_LONG: Explanation(
-        "The file is one JSON object of more than 512 MiB.", "Export it in parts, such as one file a user."
-    ),
     SourceReason.GRADE_UNKNOWN: Explanation(
         "The row's grade is not on the scale of its format; the memory is imported without it.",
         "Correct the grade and import again.",

@@ -28,12 +28,12 @@ def load_document(path: Path) -> dict[str, Any]:
     """Give the JSON object that a file holds.
 
     Raises:
-        RecordError: It is too large (`document_too_long`), damaged, no JSON, or no object.
+        RecordError: It is too large (`document_too_large`), damaged, no JSON, or no object.
         OSError: It cannot be opened.
     """
     raw = _read(path, MAX_DOCUMENT_BYTES + 1)
     if len(raw) > MAX_DOCUMENT_BYTES:
-        raise RecordError(SourceReason.DOCUMENT_TOO_LONG, f"the file is one object of more than {MAX_DOCUMENT_BYTES} bytes")
+        raise RecordError(SourceReason.DOCUMENT_TOO_LARGE, f"the file is one object of more than {MAX_DOCUMENT_BYTES} bytes")
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

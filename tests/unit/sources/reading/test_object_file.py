@@ -42,7 +42,7 @@ def test_a_file_beyond_the_bound_is_refused(tmp_path: Path, monkeypatch: pytest.
     path.write_bytes(b'{"a": 123}')
     with pytest.raises(RecordError, match="more than 9 bytes") as caught:
         load_document(path)
-    assert caught.value.reason == "document_too_long"
+    assert caught.value.reason == "document_too_large"
 
 
 def test_a_file_without_the_marks_is_not_parsed(tmp_path: Path) -> None:
