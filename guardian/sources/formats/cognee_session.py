@@ -25,7 +25,7 @@ from guardian.sources.reading.series import (
     Dialect,
     Entry,
     Memory,
-    Reading,
+    Retrieval,
     Statement,
     Verdict,
     iter_change,
@@ -84,7 +84,7 @@ def _read_row(row: dict[str, Any], position: str) -> Entry:
     statements: list[Statement] = [memory]
     if used:
         fields = {"used": used, "query": question, "task_id": qa_id}
-        statements.append(Reading(retrieved=tuple(used), occasion=qa_id, fields=fields, stamp=stamp))
+        statements.append(Retrieval(retrieved=tuple(used), occasion=qa_id, fields=fields, stamp=stamp))
     if (score := row.get("feedback_score")) is not None:
         statements.append(_read_score(score, memory.memory_id, row, position))
     return Entry(position=position, statements=statements)

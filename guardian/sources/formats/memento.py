@@ -34,7 +34,7 @@ from guardian.sources.reading.series import (
     Dialect,
     Entry,
     Memory,
-    Reading,
+    Retrieval,
     Statement,
     Verdict,
     break_row,
@@ -145,7 +145,7 @@ class _Group:
             # All rows of a query carry one label; where they do not, it is nobody's.
             truth = self.truths[0] if len({repr(value) for value in self.truths}) == 1 else None
             fields = {"query": self.query, **({} if truth is None else {"truth_label": truth})}
-            statements = [*statements, Reading(retrieved=tuple(dict.fromkeys(self.case_ids)), fields=fields)]
+            statements = [*statements, Retrieval(retrieved=tuple(dict.fromkeys(self.case_ids)), fields=fields)]
         return Entry(position=self.position, statements=statements, rows=self.rows)
 
 

@@ -35,7 +35,7 @@ from guardian.sources.reading.series import (
     Dialect,
     Entry,
     Memory,
-    Reading,
+    Retrieval,
     Statement,
     break_row,
     iter_change,
@@ -265,5 +265,5 @@ def _read_usage(memory_id: str, usage: Any) -> tuple[list[Statement], list[str]]
         about = use.get("info") if isinstance(use.get("info"), dict) else {}
         session = read_text(about.get("session_id")) if isinstance(about, dict) else None
         fields = {} if session is None else {"session_id": session}
-        readings.append(Reading(retrieved=(memory_id,), occasion=str(stamp.raw), fields=fields, stamp=stamp))
+        readings.append(Retrieval(retrieved=(memory_id,), occasion=str(stamp.raw), fields=fields, stamp=stamp))
     return readings, unread[:8]

@@ -147,39 +147,38 @@ def _build_attempt(name: str, number: int, kept: Mapping[str, Any], *, is_solved
 
 
 def _read_task(row: dict[str, Any], position: str) -> Entry:
-    name, prompt = require_id(row, "task_id", "name"), require_text(row, "prompt")
-    solution = row.get("solution") if isinstance(row.get("solution"), str) else ""
-    reflections = row.get("reflections") if isinstance(row.get("reflections"), list) else []
-    is_solved = row.get("is_solved")
-    outcome = ("solved" if is_solved else "not solved") if isinstance(is_solved, bool) else None
-    told = [text for text in reflections or [] if isinstance(text, str)]
-    run = digest_parts("task", name, prompt, solution or "", *told, size=16)
-    language = row.get("language")
-    episode = {
-        "task": prompt,
-        "answer": solution,
-        "language": language if isinstance(language, str) else None,
-        "outcome": outcome,
-    }
-    task_id = f"task:{name}#{run}"
+    name, prompt, is_solved = require_id(row, "task_id", "name"), require_text(row, "prompt"), row.get("is_solved")
+    solution = row["solution"] if isinstance(row.get("solution"), str) else ""
+    reflections: list[Any] = row["reflections"] if isinstance(row.get("reflections"), list) else []
+    run = digest_parts("task", name, prompt, solution, *filter(_is_text, reflections), size=16)
     memory = Memory(
-        memory_id=task_id,
-        text=_join(prompt, solution or ""),
+        memory_id=f"task:{name}#{run}",
+        text=_join(prompt, solution),
         kind=SourceKind.AGENT,
-        fields={
-            "kind": MemoryKind.EPISODE.value,
-            "episode": {key: value for key, value in episode.items() if value},
-        },
+        fields={"kind": MemoryKind.EPISODE.value, "episode": _describe_task(row, prompt, solution)},
         metadata={"name": name, **keep_fields(row, _READ)},
     )
     statements: list[Statement] = [memory]
     if isinstance(is_solved, bool):
-        statements.append(Verdict(memory_id=task_id, channel=Channel.HIDDEN_TESTS, value=float(is_solved)))
+        statements.append(Verdict(memory_id=memory.memory_id, channel=Channel.HIDDEN_TESTS, value=float(is_solved)))
     else:
         statements.append(_note_outcome(is_solved, position))
-    for number, text in enumerate(reflections or []):
-        statements.append(_read_reflection(text, f"reflection:{name}:{number}#{run}", number, task_id, prompt, position))
+    for number, text in enumerate(reflections):
+        memory_id = f"reflection:{name}:{number}#{run}"
+        statements.append(_read_reflection(text, memory_id, number, memory.memory_id, prompt, position))
     return Entry(position=position, statements=statements)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _describe_task(row: Mapping[str, Any], prompt: str, solution: str) -> dict[str, str]:
+    outcomes: dict[Any, str] = {True: "solved", False: "not solved"}
+    outcome = outcomes[row["is_solved"]] if isinstance(row.get("is_solved"), bool) else ""
+    language = row["language"] if isinstance(row.get("language"), str) else ""
+    episode = {"task": prompt, "answer": solution, "language": language, "outcome": outcome}
+    return {name: value for name, value in episode.items() if value}
 
 
 def _join(prompt: str, solution: str) -> str:

@@ -6,7 +6,7 @@ differences between versions, times and where they come from, repetitions, event
 ```
 Memory    a text under an id: a write when it is new or other than before; a deletion when a version lacks it
 Verdict   what a channel that is not the agent said of a memory; each (memory, channel, value) once
-Reading   which memories were retrieved for what; each once
+Retrieval which memories were retrieved for what; each once
 Skipped   a note on a part of the row that becomes nothing
 ```
 
@@ -79,7 +79,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Retrieval:
     """Which memories were retrieved for what.
 
     Attributes:
@@ -94,7 +94,7 @@ class Reading:
     space: str | None = None
 
 
-Statement = Memory | Verdict | Reading | Skipped
+Statement = Memory | Verdict | Retrieval | Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,13 +237,13 @@ class _Series:
             detail = "all that it states stood in an earlier row or version"
             yield Skipped(position=entry.position, reason=SourceReason.UNCHANGED, detail=detail, rows=rows)
 
-    def _iter_events(self, statement: Memory | Verdict | Reading, version: Version) -> Iterator[dict[str, Any]]:
+    def _iter_events(self, statement: Memory | Verdict | Retrieval, version: Version) -> Iterator[dict[str, Any]]:
         if isinstance(statement, Memory):
             yield from self._iter_writes(statement, version)
         elif isinstance(statement, Verdict):
             yield from self._iter_verdict(statement, version)
         else:
-            yield from self._iter_reading(statement, version)
+            yield from self._iter_retrieval(statement, version)
 
     def _iter_writes(self, memory: Memory, version: Version) -> Iterator[dict[str, Any]]:
         space = self.space_of(memory)
@@ -296,16 +296,16 @@ class _Series:
         }
         yield self._build(AUDITED, verdict.memory_id, time, space, data, verdict.channel, repr(verdict.value))
 
-    def _iter_reading(self, reading: Reading, version: Version) -> Iterator[dict[str, Any]]:
-        space = self.space_of(reading)
-        identity = (reading.occasion, str(reading.fields.get("query", "")), *reading.retrieved)
-        time = reading.stamp.time if reading.stamp is not None else version.time
+    def _iter_retrieval(self, retrieval: Retrieval, version: Version) -> Iterator[dict[str, Any]]:
+        space = self.space_of(retrieval)
+        identity = (retrieval.occasion, str(retrieval.fields.get("query", "")), *retrieval.retrieved)
+        time = retrieval.stamp.time if retrieval.stamp is not None else version.time
         if self._is_repeated(space, READ, *identity):
             return
-        data = {"retrieved": list(reading.retrieved), **reading.fields}
+        data = {"retrieved": list(retrieval.retrieved), **retrieval.fields}
         yield self._build(READ, "", time, space, data, *identity)
 
-    def space_of(self, statement: Memory | Verdict | Reading | None) -> str:
+    def space_of(self, statement: Memory | Verdict | Retrieval | None) -> str:
         """Give the memory bank of a statement: the caller's, else its own, else the format's."""
         own = statement.space if statement is not None else None
         return self._options.space or own or self._dialect.space

@@ -10,7 +10,7 @@ import pytest
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Order, RowChange, RowOperation, Skipped, SourceEvent, SourceOptions
-from guardian.sources.reading.series import Dialect, Entry, Memory, Reading, Verdict, break_row, iter_change, iter_series
+from guardian.sources.reading.series import Dialect, Entry, Memory, Retrieval, Verdict, break_row, iter_change, iter_series
 from guardian.sources.reading.stamp import Stamp, read_time
 
 STATE = Dialect(event_source="x:states", label="x.states", space="x", absence_deletes=True)
@@ -19,7 +19,7 @@ DAYS = ("v1_20260101T000000Z", "v2_20260102T000000Z", "v3_20260103T000000Z")
 NOON = read_time("2026-01-01T12:00:00")
 
 
-def entry(*statements: Memory | Verdict | Reading | Skipped, rows: int = 1) -> Entry:
+def entry(*statements: Memory | Verdict | Retrieval | Skipped, rows: int = 1) -> Entry:
     """Give a row."""
     return Entry(position="row", statements=list(statements), rows=rows)
 
@@ -130,8 +130,8 @@ def test_a_verdict_counts_once_and_never_precedes_its_write() -> None:
 
 def test_a_reading_counts_once_an_occasion() -> None:
     """Tell retrievals by query, memories and occasion."""
-    first = Reading(retrieved=("m", "n"), fields={"query": "q"})
-    items = run(LOG, [entry(first), entry(first), entry(Reading(retrieved=("m", "n"), occasion="2", fields={"query": "q"}))])
+    first = Retrieval(retrieved=("m", "n"), fields={"query": "q"})
+    items = run(LOG, [entry(first), entry(first), entry(Retrieval(retrieved=("m", "n"), occasion="2", fields={"query": "q"}))])
     assert [event["data"] for event in events_of(items)] == [{"retrieved": ["m", "n"], "query": "q"}] * 2
 
 
