@@ -48,6 +48,10 @@ class SourceReason(StrEnum):
     NOT_A_MEMORY = "not_a_memory"
     TEXT_NOT_KEPT = "text_not_kept"
     VERDICT_WITHDRAWN = "verdict_withdrawn"
+    GRADE_UNKNOWN = "grade_unknown"
+    EVALUATION_ONLY = "evaluation_only"
+    EVIDENCE_UNREADABLE = "evidence_unreadable"
+    EMPTY_ROW = "empty_row"
 
 
 _NOTHING = "Nothing to mend."
@@ -130,4 +134,16 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
     SourceReason.VERDICT_WITHDRAWN: Explanation(
         "A verdict was taken back, and the row does not say which.", "Retract it by its event id, if it was imported."
     ),
+    SourceReason.GRADE_UNKNOWN: Explanation(
+        "The row's grade is not on the scale of its format; the memory is imported without it.",
+        "Correct the grade and import again.",
+    ),
+    SourceReason.EVALUATION_ONLY: Explanation(
+        "Questions and answers of a benchmark: to import them would be to give away its solutions.", _NOTHING
+    ),
+    SourceReason.EVIDENCE_UNREADABLE: Explanation(
+        "The evidence names no turn of the conversation; the memory is imported with the parents that could be read.",
+        "Correct the reference and import again.",
+    ),
+    SourceReason.EMPTY_ROW: Explanation("The row holds no memory.", _NOTHING),
 }

@@ -15,8 +15,15 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from guardian.errors import ConfigError
+from guardian.sources.formats.agent_kb import AgentKbSource
+from guardian.sources.formats.amem import AmemSource
+from guardian.sources.formats.cognee_session import CogneeSessionSource
+from guardian.sources.formats.cogx import CogxSource
 from guardian.sources.formats.graphiti.dump import GraphitiSource
 from guardian.sources.formats.langgraph.store import LanggraphSource
+from guardian.sources.formats.lightmem import LightMemSource
+from guardian.sources.formats.locomo import LocomoSource
+from guardian.sources.formats.longmemeval import LongMemEvalSource
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0.api import Mem0ApiSource
 from guardian.sources.formats.mem0.openmemory import OpenMemorySource
@@ -24,10 +31,18 @@ from guardian.sources.formats.mem0.plugin import Mem0PluginSource
 from guardian.sources.formats.mem0.points import Mem0PointsSource
 from guardian.sources.formats.mem0.ts_history import Mem0TypeScriptSource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
+from guardian.sources.formats.memento import MementoSource
+from guardian.sources.formats.memory_bank import MemoryBankSource
+from guardian.sources.formats.memos import MemosSource
+from guardian.sources.formats.memsyco import MemSycoSource
 from guardian.sources.formats.native import NativeSource
+from guardian.sources.formats.reasoning_bank import ReasoningBankSource
+from guardian.sources.formats.reflexion import ReflexionTasksSource, ReflexionTrialsSource
 from guardian.sources.formats.rows import RowsSource
+from guardian.sources.formats.voyager import VoyagerSource
 from guardian.sources.live.translator import Binding, Translator
 from guardian.sources.port import RowSource, Source, SourceOptions
+from guardian.sources.unfit import explain_unfit
 
 ENTRY_POINT_GROUP = "guardian.sources"
 
@@ -52,6 +67,21 @@ BUILT_IN: tuple[Source, ...] = (
     LanggraphSource(),
     GraphitiSource(),
     RowsSource(_build_translator),
+    AmemSource(),
+    MemoryBankSource(),
+    LightMemSource(),
+    MemosSource(),
+    CogxSource(),
+    CogneeSessionSource(),
+    LocomoSource(),
+    LongMemEvalSource(),
+    MemSycoSource(),
+    MementoSource(),
+    ReflexionTrialsSource(),
+    ReflexionTasksSource(),
+    ReasoningBankSource(),
+    VoyagerSource(),
+    AgentKbSource(),
 )
 
 
@@ -103,9 +133,12 @@ def detect(path: Path) -> Source:
         return matching[0]
     if matching:
         raise ConfigError(f"{path} could be any of: {_list(matching)}.", mend="Name the format.")
+    unfit = explain_unfit(path) if path.is_file() else None
+    if unfit is not None:
+        raise ConfigError(f"{path} {unfit.what}. Nothing is imported.", mend=f"{unfit.mend} Known formats: {_names(sources)}.")
     is_empty = path.is_file() and path.stat().st_size == 0
     what = "is empty" if is_empty else "is in no memory format that is known"
-    raise ConfigError(f"{path} {what}.", mend=f"Known formats: {_list(sources)}. Name one if the file is damaged.")
+    raise ConfigError(f"{path} {what}.", mend=f"Known formats: {_names(sources)}. Name one if the file is damaged.")
 
 
 def _load(point: EntryPoint) -> Source:
@@ -125,6 +158,10 @@ def _load(point: EntryPoint) -> Source:
             mend="It must have name, title, detect and iter_items (guardian.sources.port.Source).",
         )
     return source
+
+
+def _names(sources: tuple[Source, ...]) -> str:
+    return ", ".join(source.name for source in sources)
 
 
 def _list(sources: tuple[Source, ...] | list[Source]) -> str:

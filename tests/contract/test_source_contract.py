@@ -22,7 +22,26 @@ from guardian.contracts.codec import DecodePolicy, decode
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 from guardian.sources.registry import BUILT_IN, detect
-from tests.contract.samples import graphiti, langgraph, mem0
+from tests.contract.samples import (
+    agent_kb,
+    amem,
+    cognee_session,
+    cogx,
+    graphiti,
+    langgraph,
+    lightmem,
+    locomo,
+    longmemeval,
+    mem0,
+    memento,
+    memory_bank,
+    memos,
+    memsyco,
+    reasoning_bank,
+    reflexion_tasks,
+    reflexion_trials,
+    voyager,
+)
 from tests.contract.samples.rows import write_rows
 
 DATA = Path(__file__).parents[1] / "data"
@@ -94,6 +113,21 @@ SAMPLES: dict[str, Callable[[Path], tuple[list[Path], int]]] = {
     "openmemory": mem0.write_openmemory,
     "langgraph": langgraph.write_store,
     "graphiti": graphiti.write_graph,
+    "agent-kb": agent_kb.write,
+    "amem": amem.write,
+    "cognee-session": cognee_session.write,
+    "cogx": cogx.write,
+    "lightmem": lightmem.write,
+    "locomo": locomo.write,
+    "longmemeval": longmemeval.write,
+    "memento": memento.write,
+    "memorybank": memory_bank.write,
+    "memos": memos.write,
+    "memsyco": memsyco.write,
+    "reasoning-bank": reasoning_bank.write,
+    "reflexion-tasks": reflexion_tasks.write,
+    "reflexion-trials": reflexion_trials.write,
+    "voyager": voyager.write,
 }
 
 
@@ -164,6 +198,8 @@ class TestSourceContract:
             assert datetime.fromisoformat(event["time"]).utcoffset() is not None
             assert event["data"].get("memory_id") or event["data"]["targets"]
             assert event["type"] in {"memory.written", "memory.deleted", "memory.audited", "memory.corrected"}
+            assert event["data"]["retrieved" if event["type"] == "memory.read" else "memory_id"]
+            assert event["type"] in {"memory.written", "memory.deleted", "memory.read", "memory.audited"}
             assert (event["type"] == "memory.written") == isinstance(event["data"].get("text"), str)
 
     def test_every_row_is_accounted_for(self, source: Source, sample: tuple[list[Path], int]) -> None:

@@ -118,6 +118,11 @@ class SnapshotDiffer:
         self._entries[memory_id] = _Entry(digest, when, self._version)
         return Change(op=op, memory_id=memory_id, time=when, basis=basis)
 
+    def last_time(self, memory_id: str) -> datetime | None:
+        """Give the time of the last event of a memory, or None when it has none."""
+        entry = self._entries.get(memory_id)
+        return None if entry is None else entry.time
+
     def is_living(self, memory_id: str) -> bool:
         """Tell whether the series so far holds the memory."""
         entry = self._entries.get(memory_id)

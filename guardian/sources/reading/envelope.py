@@ -16,6 +16,8 @@ from guardian.sources.reading.stamp import format_time
 
 WRITTEN = "memory.written"
 DELETED = "memory.deleted"
+AUDITED = "memory.audited"
+READ = "memory.read"
 
 
 def build_event(
@@ -26,7 +28,7 @@ def build_event(
     Args:
         event_id: Unique within `source`, derived from the input's own identity.
         source: Constant of the format; never a path.
-        event_type: `WRITTEN` or `DELETED`.
+        event_type: `WRITTEN`, `DELETED`, `AUDITED` or `READ`.
         time: When it happened, aware; it is also the default of the data's `observed_at`.
         space: The memory bank.
         data: As the design's table of events names it; fields that are None or empty mappings are left out.

@@ -17,6 +17,8 @@ from guardian.sources.reason import SourceReason
 # Unix times at or above this are milliseconds: as seconds it is the year 5138, as milliseconds it is 1973.
 _FIRST_MILLISECOND = 100_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Forms without a zone that programs write for people; English names, as Python gives them without a locale.
+_WRITTEN = ("%Y%m%d%H%M", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y")
 # `v03_20260110T155908Z_8c24db46.jsonl`: a UTC stamp anywhere in a file name.
 _NAME_STAMP = re.compile(r"(?<!\d)\d{8}T\d{6}Z")
 
@@ -49,6 +51,27 @@ def read_time(value: str) -> Stamp:
         return Stamp(value, parsed.astimezone(UTC))
     except (ValueError, OverflowError) as error:
         raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is no ISO 8601 time") from error
+
+
+def read_written_time(value: str) -> Stamp:
+    """Read ISO 8601 or one of the forms that programs write for people; without a zone it is read as UTC.
+
+    `202605011200`, `1:56 pm on 8 May, 2023`, `2023/05/20 (Sat) 02:21`, `8 May, 2023`.
+
+    Raises:
+        RecordError: `time_unreadable`.
+    """
+    try:
+        if not value.strip().isdecimal():
+            return read_time(value)
+    except RecordError:
+        pass
+    for pattern in _WRITTEN:
+        try:
+            return Stamp(value, datetime.strptime(value.strip(), pattern).replace(tzinfo=UTC), is_zone_assumed=True)
+        except ValueError:
+            continue
+    raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is in no known form of a time")
 
 
 def read_unix_time(value: int | float) -> Stamp:

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from guardian.errors import RecordError
-from guardian.sources.reading.stamp import fetch_file_time, format_time, read_name_time, read_time, read_unix_time
+from guardian.sources.reading.stamp import (
+    fetch_file_time,
+    format_time,
+    read_name_time,
+    read_time,
+    read_unix_time,
+    read_written_time,
+)
 
 
 @pytest.mark.parametrize(
@@ -82,3 +89,29 @@ def test_a_file_time_is_exact_to_the_microsecond(tmp_path: Path) -> None:
 def test_times_are_written_in_utc() -> None:
     """End every time in Z."""
     assert format_time(datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=9)))) == "2025-12-31T16:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("raw", "time", "is_zone_assumed"),
+    [
+        ("202605011200", "2026-05-01T12:00:00Z", True),
+        ("1:56 pm on 8 May, 2023", "2023-05-08T13:56:00Z", True),
+        ("08:51 PM on 13 January, 2026", "2026-01-13T20:51:00Z", True),
+        ("2023/05/20 (Sat) 02:21", "2023-05-20T02:21:00Z", True),
+        ("8 May, 2023", "2023-05-08T00:00:00Z", True),
+        ("2026-01-13T20:51:42.396309000+00:00", "2026-01-13T20:51:42.396309Z", False),
+        ("2025-06-03", "2025-06-03T00:00:00Z", True),
+    ],
+)
+def test_a_time_in_words_is_read_in_its_known_forms(raw: str, time: str, is_zone_assumed: bool) -> None:
+    """Read what programs write for people, as UTC where no zone is named, beside ISO 8601."""
+    stamp = read_written_time(raw)
+    assert (stamp.raw, format_time(stamp.time), stamp.is_zone_assumed) == (raw, time, is_zone_assumed)
+
+
+@pytest.mark.parametrize("raw", ["", "20260501", "202613011200", "25:00 pm on 8 May, 2023", "8 Mai, 2023", "soon"])
+def test_a_time_in_unknown_words_is_a_record_error(raw: str) -> None:
+    """Never guess: eight digits alone may be a date or a number."""
+    with pytest.raises(RecordError) as caught:
+        read_written_time(raw)
+    assert caught.value.reason == "time_unreadable"
