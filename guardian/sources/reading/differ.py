@@ -23,8 +23,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
+from guardian.errors import InvariantError
 from guardian.sources.port import Order, SourceOptions
 from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.framing import Readable
 from guardian.sources.reading.stamp import fetch_file_time, read_name_time
 
 _STEP = timedelta(microseconds=1)
@@ -39,7 +41,7 @@ class Version:
         time_from: Where that comes from: `name`, `default`, `mtime`, or `order` when it was stepped behind another.
     """
 
-    path: Path
+    path: Readable
     time: datetime
     time_from: str
 
@@ -136,7 +138,7 @@ class SnapshotDiffer:
             yield Change(op=op, memory_id=memory_id, time=when, basis=basis)
 
 
-def order_versions(paths: Sequence[Path], options: SourceOptions) -> list[Version]:
+def order_versions(paths: Sequence[Readable], options: SourceOptions) -> list[Version]:
     """Give the files as a series with strictly rising times.
 
     A file's time is the UTC stamp in its name, else `options.default_time`, else its modification time. Files are
@@ -152,11 +154,13 @@ def order_versions(paths: Sequence[Path], options: SourceOptions) -> list[Versio
     return series
 
 
-def _date(path: Path, options: SourceOptions) -> Version:
-    if (stamped := read_name_time(path)) is not None:
+def _date(path: Readable, options: SourceOptions) -> Version:
+    if (stamped := read_name_time(Path(path.name))) is not None:
         return Version(path=path, time=stamped, time_from="name")
     if options.default_time is not None:
         return Version(path=path, time=options.default_time, time_from="default")
+    if not isinstance(path, Path):
+        raise InvariantError(f"{path.name} is no file and has no time in its name")
     return Version(path=path, time=fetch_file_time(path), time_from="mtime")
 
 
