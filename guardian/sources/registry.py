@@ -15,6 +15,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from guardian.errors import ConfigError
+from guardian.sources.formats.anthropic.memory_store import AnthropicMemoryStoreSource
+from guardian.sources.formats.anthropic.memory_tool import AnthropicMemoryToolSource
+from guardian.sources.formats.chatgpt import ChatGptSource
+from guardian.sources.formats.claude_code import ClaudeCodeSource
+from guardian.sources.formats.letta.agent_file import LettaAgentFileSource
+from guardian.sources.formats.letta.hook_log import LettaHookLogSource
+from guardian.sources.formats.letta.memfs import LettaMemfsSource
+from guardian.sources.formats.letta.table_row import LettaTableSource
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.formats.native import NativeSource
@@ -23,9 +31,27 @@ from guardian.sources.port import Source
 ENTRY_POINT_GROUP = "guardian.sources"
 
 # Shorter names that people try.
-ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
+ALIASES = {
+    "native": "cloudevents",
+    "jsonl": "cloudevents",
+    "mcp": "mcp-memory",
+    "letta": "letta-agent-file",
+    "memfs": "letta-memfs",
+}
 
-BUILT_IN: tuple[Source, ...] = (NativeSource(), Mem0HistorySource(), McpMemorySource())
+BUILT_IN: tuple[Source, ...] = (
+    NativeSource(),
+    Mem0HistorySource(),
+    McpMemorySource(),
+    LettaMemfsSource(),
+    LettaHookLogSource(),
+    LettaAgentFileSource(),
+    LettaTableSource(),
+    AnthropicMemoryToolSource(),
+    AnthropicMemoryStoreSource(),
+    ClaudeCodeSource(),
+    ChatGptSource(),
+)
 
 
 def load_sources() -> tuple[Source, ...]:

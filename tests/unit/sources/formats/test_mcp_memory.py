@@ -364,3 +364,19 @@ def test_a_folder_without_one_tracked_graph_is_refused(tmp_path: Path) -> None:
     assert not McpMemorySource().detect(tmp_path)
     with pytest.raises(RecordError, match="one memory graph"):
         read(tmp_path)
+
+
+REAL = os.environ.get("GUARDIAN_REAL_DATA")
+
+
+@pytest.mark.skipif(not REAL, reason="GUARDIAN_REAL_DATA names no folder of real files")
+@pytest.mark.parametrize(("folder", "written"), [("mcp_memory_graph", 778), ("mcp_memory_mindstrike", 176)])
+def test_a_real_graph_is_the_same_out_of_git(tmp_path: Path, folder: str, written: int) -> None:
+    """Commit each exported version at its time, and read the repository like the files."""
+    repository, paths = TestRepository(tmp_path), sorted((Path(REAL or "") / folder).glob("v*.jsonl"))
+    for path in paths:
+        time = datetime.strptime(path.name.split("_")[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        repository.commit({"memory.jsonl": path.read_bytes()}, time=int(time.timestamp()))
+    events = events_of(read(tmp_path))
+    assert len(events) == written
+    assert events == events_of(read(*paths))
