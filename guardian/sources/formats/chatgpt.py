@@ -306,6 +306,7 @@ class _Memory:
         is_own = change.basis is TimeBasis.OWN
         kept |= {"time_raw": date if is_own else item.stamp.raw, "tz_assumed": is_own or item.stamp.is_zone_assumed}
         kept |= {name: value for name, value in (("branch", item.branch), ("model", item.model)) if value is not None}
+        kept["conversation_id"] = item.conversation_id
         data: dict[str, Any] = {"memory_id": change.memory_id, "metadata": kept}
         if text is not None:
             origin = build_origin(
@@ -314,8 +315,8 @@ class _Memory:
                 ref=ref,
                 actor=(item.model or "chatgpt") if is_call else None,
             )
-            scope = {**self._options.scope, **({"session_id": item.conversation_id} if is_call else {})}
-            data |= {"text": text, "source": origin, "scope": scope}
+            # The conversation is no scope: what is saved is saved for all the others.
+            data |= {"text": text, "source": origin, "scope": dict(self._options.scope)}
         return build_event(
             event_id=digest_parts(item.conversation_id, item.message_id, change.memory_id, change.op.value),
             source=EVENT_SOURCE,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -64,8 +64,7 @@ class ClaudeCodeSource:
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
         """Yield what each state of each file adds, changes and takes away."""
         differs: dict[str, SnapshotDiffer] = {}
-        is_wanted = _is_memory_file if any(map(_is_memory, paths)) else _is_instruction
-        for state in iter_file_states(paths, options, is_wanted):
+        for state in iter_file_states(paths, options, _choose_files(paths)):
             if isinstance(state, Broken):
                 yield state
                 continue
@@ -76,10 +75,17 @@ class ClaudeCodeSource:
 
 
 def _is_memory(folder: Path) -> bool:
-    """Tell auto memory: an index, and nothing beside it but topics; a project has other markdown, too."""
+    """Tell auto memory: an index, and beside it mostly topics; a project has other markdown, too."""
     pages = dict(list_head(folder, _is_memory_file))
     index = pages.pop(_INDEX, None)
-    return index is not None and all({"name", "description"} <= split_page(text).fields.keys() for text in pages.values())
+    topics = [text for text in pages.values() if {"name", "description"} <= split_page(text).fields.keys()]
+    return index is not None and bool(topics) and 2 * len(topics) >= len(pages)
+
+
+def _choose_files(folders: Sequence[Path]) -> Callable[[str], bool]:
+    """Give which files to read: the instructions of a project, else all markdown of a memory folder."""
+    is_project = any(list_head(folder, _is_instruction) for folder in folders) and not any(map(_is_memory, folders))
+    return _is_instruction if is_project else _is_memory_file
 
 
 def _is_instruction(path: str) -> bool:

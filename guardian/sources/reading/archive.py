@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,12 +31,15 @@ class Member:
         """Open it for reading.
 
         Raises:
-            OSError: It is encrypted, or packed in a way that cannot be read.
+            OSError: It is encrypted, damaged from the beginning, or packed in a way that cannot be read.
         """
         try:
-            return io.BufferedReader(_Unpacked(self.archive.open(self.entry)))
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            stream = io.BufferedReader(_Unpacked(self.archive.open(self.entry)))
+            # What is damaged from its first bytes on cannot be opened.
+            stream.peek(1)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, zlib.error) as error:
             raise OSError(f"{self.name} cannot be unpacked: {error}") from error
+        return stream
 
 
 class _Unpacked(io.RawIOBase):

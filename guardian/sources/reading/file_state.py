@@ -60,7 +60,7 @@ def iter_file_states(paths: Sequence[Path], options: SourceOptions, is_wanted: I
     """Yield the states of the wanted files in the order in which they came to be.
 
     Raises:
-        RecordError: A repository cannot be read at all.
+        RecordError: A repository's chain of commits cannot be read, before any state of it.
     """
     plain: list[Path] = []
     for path in paths:
@@ -96,7 +96,14 @@ def _iter_history(path: Path, is_wanted: IsWanted) -> Iterator[FileState | Broke
     with opened_history(path) as history:
         assert history is not None, "is_history came first"
         for commit in history.iter_commits():
-            for change in history.list_changes(commit, is_wanted):
+            try:
+                changes = history.list_changes(commit, is_wanted)
+            except RecordError as error:
+                # A commit that lacks objects costs itself; what it changed is not known, so it answers for no row.
+                position = f"commit {commit.id[:12]}"
+                yield Broken(position=position, reason=error.reason, message=str(error), raw=b"", rows=0)
+                continue
+            for change in changes:
                 yield _read_change(history, commit, change)
 
 

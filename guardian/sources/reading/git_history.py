@@ -55,6 +55,7 @@ _NOT_READABLE = (
     KeyError,
     NotGitRepository,
     OSError,
+    OverflowError,
     TypeError,
     ValueError,
     zlib.error,
@@ -193,6 +194,8 @@ class History:
                 if change.blob is None:
                     continue
                 stamp = commit.time.strftime("%Y%m%dT%H%M%SZ")
+                # A version that cannot be read is found before the first item of any.
+                self.read_blob(change.blob)
                 versions.append(GitFile(f"{stamp}_{commit.id[:8]}_{Path(path).name}", self, change.blob))
                 if change.is_new:
                     name = self._find_old_name(commit, name) or name
@@ -214,8 +217,7 @@ class History:
     def _read_commit(self, commit_id: bytes, parent: bytes | None) -> Commit:
         raw = _commit_of(self._repository, commit_id)
         name, _, rest = raw.author.decode("utf-8", "replace").partition("<")
-        zone = timezone(timedelta(seconds=raw.author_timezone))
-        time = (_EPOCH + timedelta(seconds=raw.author_time)).astimezone(zone)
+        time = _read_time(raw.author_time, raw.author_timezone)
         return Commit(
             id=commit_id.decode("ascii"),
             time=time.astimezone(UTC),
@@ -309,6 +311,18 @@ def _commit_of(repository: Repo, commit_id: bytes) -> RawCommit:
     if not isinstance(found, RawCommit):
         raise RecordError(SourceReason.FILE_DAMAGED, "a commit of the repository is no commit")
     return found
+
+
+def _read_time(seconds: int, offset: int) -> datetime:
+    """Give a commit's time in its author's zone; what no calendar holds is its end, and is refused later as such."""
+    try:
+        zone = timezone(timedelta(seconds=offset))
+    except ValueError:
+        zone = UTC
+    try:
+        return (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if seconds > 0 else datetime.min.replace(tzinfo=UTC)
 
 
 def _name_file(entry: object, is_wanted: IsWanted) -> tuple[str, bytes] | None:

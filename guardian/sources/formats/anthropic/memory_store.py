@@ -118,7 +118,7 @@ def _translate(row: Any, position: str, options: SourceOptions) -> Item:
 
 
 def _read_version(row: Mapping[str, Any], position: str, options: SourceOptions) -> Item:
-    if row["operation"] not in _OPERATIONS:
+    if str(row["operation"]) not in _OPERATIONS:
         raise RecordError(SourceReason.OPERATION_UNKNOWN, f"operation {row['operation']!r} is none of {sorted(_OPERATIONS)}")
     memory_id = _require_text(row, "memory_id")
     time = _require_text(row, "created_at", SourceReason.TIME_MISSING)

@@ -83,7 +83,7 @@ class AnthropicMemoryToolSource:
 
 def _iter_messages(record: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Yield (what dates it, message) for each message of a record."""
-    if record.get("role") in _ROLES:
+    if str(record.get("role")) in _ROLES:
         yield record, record
     elif isinstance(inner := record.get("message"), dict):
         yield record, inner
@@ -106,7 +106,7 @@ def _is_command(block: Mapping[str, Any]) -> bool:
     if block.get("type") != "tool_use" or block.get("name") != "memory" or not isinstance(command, dict):
         return False
     path = command.get("path", command.get("old_path"))
-    return command.get("command") in COMMANDS and isinstance(path, str) and path.startswith("/memories")
+    return str(command.get("command")) in COMMANDS and isinstance(path, str) and path.startswith("/memories")
 
 
 class _Replay:
@@ -204,12 +204,12 @@ class _Replay:
         }
         if is_write:
             kind = None if outcome.is_seen else SourceKind.AGENT
-            scope = {**self._options.scope, **({"session_id": call.session} if call.session else {})}
             data |= {
                 "text": outcome.text,
                 "source": build_origin(self._options, kind=kind, ref=ref, actor=None if outcome.is_seen else call.model),
                 "parents": [outcome.old_path] if outcome.old_path is not None else None,
-                "scope": scope,
+                # The session is no scope: the directory is there for the sessions that follow.
+                "scope": dict(self._options.scope),
             }
         return build_event(
             event_id=digest_parts(call.id, outcome.path, "write" if is_write else "delete"),
@@ -223,6 +223,8 @@ class _Replay:
 
 def _mark(call: _Call, version: Version, *, is_moved: bool) -> dict[str, Any]:
     kept: dict[str, Any] = {"command": call.command["command"], "tool_use_id": call.id}
+    if call.session is not None:
+        kept["session_id"] = call.session
     if call.stamp is None:
         kept["time_from"] = version.time_from
     else:

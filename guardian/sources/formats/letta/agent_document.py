@@ -158,11 +158,13 @@ def _read_agent(raw: Mapping[str, Any], name: str) -> Agent:
         messages.sort(key=lambda item: (stamp.time if (stamp := stamps[item[0]]) is not None else _LAST, item[0]))
     answers = dict(answer for _, message in messages for answer in _iter_answers(message))
     calls: list[Call] = []
+    seen: set[str] = set()
     for number, message in messages:
         rows = 1
         for call_id, tool, arguments in _iter_calls(message):
-            if find_label(tool, arguments) is None and tool != ARCHIVAL:
+            if call_id in seen or (find_label(tool, arguments) is None and tool != ARCHIVAL):
                 continue
+            seen.add(call_id)
             is_good = answers.get(call_id)
             fault = SourceReason.WRITE_UNCONFIRMED if is_good is None else None if is_good else SourceReason.WRITE_FAILED
             position = f"message {number} of {name}"

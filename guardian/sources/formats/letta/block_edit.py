@@ -99,7 +99,7 @@ class BlockEdit:
 def find_label(tool: str, arguments: Mapping[str, Any]) -> str | None:
     """Give the label of the block that a call edits; None for a call that edits none."""
     key = _LABEL_KEYS.get(tool)
-    if key is None or (tool == "memory" and arguments.get("command") in _SILENT):
+    if key is None or (tool == "memory" and str(arguments.get("command")) in _SILENT):
         return None
     label = arguments.get(key, arguments.get("old_path", arguments.get("file_path")))
     if not isinstance(label, str) or not label:

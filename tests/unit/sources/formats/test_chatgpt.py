@@ -53,7 +53,6 @@ def test_a_call_gives_its_golden_event(tmp_path: Path) -> None:
             "memory_id": event["data"]["memory_id"],
             "text": "Sits at desk 3.",
             "source": {"kind": "agent", "ref": "chatgpt:export:c/c1", "actor": "gpt-x"},
-            "scope": {"session_id": "c"},
             "metadata": {
                 "format": "chatgpt.export",
                 "told_by": "call",
@@ -62,6 +61,7 @@ def test_a_call_gives_its_golden_event(tmp_path: Path) -> None:
                 "tz_assumed": False,
                 "branch": "current",
                 "model": "gpt-x",
+                "conversation_id": "c",
             },
         },
     }

@@ -123,3 +123,10 @@ def test_other_folders_are_not_claimed(tmp_path: Path) -> None:
     fill(tmp_path, {"MEMORY.md": "x"})
     assert not SOURCE.detect(tmp_path)
     assert not SOURCE.detect(tmp_path / "MEMORY.md")
+
+
+def test_a_topic_without_header_is_a_topic_all_the_same(tmp_path: Path) -> None:
+    """Recognise a folder that an older version wrote in part, and read every file of it."""
+    fill(tmp_path, {"MEMORY.md": INDEX, "desk.md": topic("x", "user"), "old.md": "Plain text"})
+    assert SOURCE.detect(tmp_path)
+    assert ("written", "old.md", "Plain text") in shape(read(SOURCE, tmp_path))

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from dulwich.objects import Blob
+
 from guardian.sources.port import Broken, SourceOptions
 from guardian.sources.reading import file_state
 from guardian.sources.reading.file_state import FileState, iter_file_states, list_head
@@ -83,3 +85,18 @@ def test_a_file_is_told_to_be_no_folder(tmp_path: Path) -> None:
     (item,) = read(tmp_path / "a.md")
     assert isinstance(item, Broken)
     assert "name the folder" in item.message
+
+
+def test_a_commit_that_lacks_objects_costs_itself(tmp_path: Path) -> None:
+    """Break on it, and go on with the commits that are whole."""
+    repository = TestRepository(tmp_path)
+    repository.commit({"a.md": "1"})
+    repository.commit({"a.md": "2"})
+    repository.commit({"b.md": "3"})
+    blob = Blob.from_string(b"2").id.decode()
+    path = tmp_path / ".git" / "objects" / blob[:2] / blob[2:]
+    path.chmod(0o644)
+    path.unlink()
+    assert shape(tmp_path) == [("a.md", "1", "commit", 1), ("b.md", "3", "commit", 1)]
+    (broken,) = [state for state in read(tmp_path) if isinstance(state, Broken)]
+    assert (broken.reason, broken.rows) == ("file_damaged", 1)

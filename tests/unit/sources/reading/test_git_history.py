@@ -172,3 +172,11 @@ def test_versions_of_a_file_are_followed_through_its_renames(tmp_path: Path) -> 
             f"20260501T080200Z_{ids[3][:8]}_new.jsonl",
         ]
         assert [version.open("rb").read() for version in versions] == [LONG.encode(), LONG.encode(), b"end"]
+
+
+def test_a_time_that_no_calendar_holds_costs_itself(tmp_path: Path) -> None:
+    """Give the calendar's end, which is refused where every time is judged, and read the other commits."""
+    repository = TestRepository(tmp_path)
+    repository.commit({"a.md": "1"}, time=2**60)
+    repository.commit({"a.md": "2"}, zone=3_600 * 60)
+    assert [commit.time.year for commit, _ in read(tmp_path)] == [9999, 2026]

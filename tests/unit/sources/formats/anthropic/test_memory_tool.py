@@ -141,7 +141,7 @@ def test_repeated_messages_of_later_requests_count_once(tmp_path: Path) -> None:
 
 
 def test_records_say_when_and_in_which_session(tmp_path: Path) -> None:
-    """Read the time and session of a line that wraps a message."""
+    """Read the time and session of a line that wraps a message; memory is for other sessions, so that is no scope."""
     path = tmp_path / "x"
     rows = [use("t0", "create", path=DESK, file_text="Desk 2"), result("t0")]
     path.write_text(
@@ -149,7 +149,8 @@ def test_records_say_when_and_in_which_session(tmp_path: Path) -> None:
     )
     (event,) = events_of(read(SOURCE, path))
     assert event["time"] == "2026-05-02T08:00:00Z"
-    assert event["data"]["scope"] == {"session_id": "s"}
+    assert "scope" not in event["data"]
+    assert event["data"]["metadata"]["session_id"] == "s"
     assert event["data"]["metadata"]["time_raw"] == "2026-05-02T10:00:00+02:00"
 
 
