@@ -54,6 +54,8 @@ _KEPT = (
     "actor_id",
     "_created_by_id",
 )
+# Columns that are no text.
+_TYPED = frozenset({"version", "sequence_number", "read_only", "limit", "tags", "metadata_"})
 _TRUE = frozenset({"t", "true", "1", "yes"})
 
 
@@ -170,9 +172,9 @@ def _build_write(
     is_agents = row.get("actor_type") == "letta_agent"
     actor = row.get("actor_id") if is_agents and isinstance(row.get("actor_id"), str) else None
     kept: dict[str, Any] = {"format": "letta.tables", "time_raw": stamp.raw, "tz_assumed": stamp.is_zone_assumed}
-    kept |= {key: row[key] for key in _KEPT if row.get(key) not in (None, "", [], {})}
-    custom = row.get("metadata_", row.get("metadata"))
-    if custom not in (None, "", {}, "{}", "null"):
+    kept |= {key: value for key in _KEPT if (value := _normalize(key, row.get(key))) not in (None, "", [], {})}
+    custom = _normalize("metadata_", row.get("metadata_", row.get("metadata")))
+    if custom not in (None, "", {}):
         kept["fields"] = custom
     if row.get("embedding") is not None:
         kept["embedding_dropped"] = True
@@ -199,6 +201,18 @@ def _build_deletion(memory_id: str, stamp: Stamp, position: str, options: Source
         data={"memory_id": memory_id, "metadata": kept},
     )
     return SourceEvent(position=position, event=event, rows=rows)
+
+
+def _normalize(key: str, value: Any) -> Any:
+    """Give a column as JSON has it: CSV and change data capture write numbers, flags and JSON as text."""
+    if not isinstance(value, str) or key not in _TYPED:
+        return value
+    if key == "read_only":
+        return _is_true(value)
+    try:
+        return orjson.loads(value)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return value
 
 
 def _text_of(row: Mapping[str, Any]) -> str | None:
