@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,15 +126,18 @@ def _read_index(page: Page) -> list[_Statement]:
     """Give a summary for each line that points to a topic, and one memory for all other lines."""
     statements: list[_Statement] = []
     rest: list[str] = []
+    seen = Counter[str]()
     for line in page.body.split("\n"):
         match = _POINTER.match(line)
-        if match is None:
+        if match is None or "://" in match.group(1):
             rest.append(line)
             continue
         topic = posixpath.normpath(match.group(1))
+        seen[topic] += 1
+        again = f":{seen[topic]}" if seen[topic] > 1 else ""
         statements.append(
             _Statement(
-                memory_id=f"{_INDEX}#{topic[:120]}",
+                memory_id=f"{_INDEX}#{topic[:120]}{again}",
                 text=line.strip(),
                 kind=MemoryKind.SUMMARY,
                 source_kind=SourceKind.AGENT,

@@ -13,7 +13,7 @@ The text that a block holds without a confirmed call, or held before the first, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,7 +53,7 @@ class LettaAgentFileSource:
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
         """Yield what each block held over time and what was put into archival memory, file after file."""
-        timeline = Timeline()
+        timeline, texts = Timeline(), dict[str, str]()
         for version in order_versions(paths, options):
             try:
                 value = read_document(version.path)
@@ -63,7 +63,7 @@ class LettaAgentFileSource:
             except RecordError as error:
                 yield Broken(position=version.path.name, reason=error.reason, message=str(error), raw=b"")
                 continue
-            yield from _Import(document, version, options, timeline).iter_items()
+            yield from _Import(document, version, options, timeline, texts).iter_items()
 
 
 def _is_agent_file(value: Any) -> bool:
@@ -76,13 +76,18 @@ def _is_agent_file(value: Any) -> bool:
 
 @dataclass(slots=True)
 class _Import:
-    """One file being imported."""
+    """One file being imported.
+
+    Attributes:
+        timeline: Times given so far, in all files of the import.
+        texts: What each living memory held last, in all files of the import.
+    """
 
     document: Document
     version: Version
     options: SourceOptions
     timeline: Timeline
-    _living: set[str] = field(default_factory=set)
+    texts: dict[str, str]
 
     def iter_items(self) -> Iterator[Item]:
         """Yield the items of all blocks, then of archival memory, then notes on what is left out."""
@@ -109,7 +114,7 @@ class _Import:
         calls = [call for call in block.calls if call.fault is None]
         first, after = work_out([BlockEdit(call.tool, call.arguments) for call in calls], block.value)
         rows = block.rows
-        if first is not None and not is_blank(first):
+        if first is not None and not is_blank(first) and self.texts.get(block.memory_id) != first:
             yield self._write(block, first, self._date_first(block, calls), None, position, rows)
             rows = 0
         for call in block.calls:
@@ -119,14 +124,17 @@ class _Import:
         for call, text in zip(calls, after, strict=True):
             yield self._read_call(block, call, text, known)
             known = text
-        is_told = bool(calls) and after[-1] == block.value
-        if block.value is None or (first is not None and not calls) or is_told or is_blank(block.value):
+        is_told = block.value is not None and self.texts.get(block.memory_id) == block.value
+        is_empty = block.value is None or is_blank(block.value)
+        if is_empty and block.memory_id in self.texts:
+            yield self._delete(block, self._date_last(block), None, position, rows)
+        elif block.value is None or is_told or is_empty:
             if rows:
                 reason = SourceReason.UNCHANGED if is_told else SourceReason.EMPTY
-                detail = "the last call says what the block holds" if is_told else "the block holds nothing yet"
+                detail = "an earlier row says what the block holds" if is_told else "the block holds nothing yet"
                 yield Skipped(position=position, reason=reason, detail=detail, rows=rows)
-            return
-        yield self._write(block, block.value, self._date_last(block), None, position, rows)
+        else:
+            yield self._write(block, block.value, self._date_last(block), None, position, rows)
 
     def _read_call(self, block: Block, call: Call, text: str | None, known: str | None) -> Item:
         """Give what a confirmed call did to a block."""
@@ -135,10 +143,10 @@ class _Import:
             detail = f"what block {block.label} held after this call cannot be worked out"
             return Skipped(position=position, reason=SourceReason.REVISION_UNKNOWN, detail=detail, rows=call.rows)
         if is_blank(text):
-            if block.memory_id not in self._living:
+            if block.memory_id not in self.texts:
                 return Skipped(position=position, reason=SourceReason.EMPTY, detail="the block was emptied", rows=call.rows)
-            return self._delete(block, call, position)
-        if text == known and block.memory_id in self._living:
+            return self._delete(block, (call.stamp, "message"), call, position, call.rows)
+        if text == known and self.texts.get(block.memory_id) == text:
             return Skipped(position=position, reason=SourceReason.UNCHANGED, detail="the text stayed", rows=call.rows)
         return self._write(block, text, (call.stamp, "message"), call, position, call.rows)
 
@@ -184,7 +192,7 @@ class _Import:
         ref = f"{EVENT_SOURCE}:{block.memory_id if call is None else call.id}"
         kind = SourceKind.AGENT if call is not None else None
         owner = call.agent if call is not None else (block.owners[0] if len(block.owners) == 1 else None)
-        self._living.add(block.memory_id)
+        self.texts[block.memory_id] = text
         tags = call.arguments.get("tags") if call is not None else None
         data = {
             "memory_id": block.memory_id,
@@ -195,10 +203,10 @@ class _Import:
         marks = {"label": block.label, **block.fields, **({"tags": tags} if isinstance(tags, list) else {})}
         return self._build(WRITTEN, data, dated, call, position, rows, marks)
 
-    def _delete(self, block: Block, call: Call, position: str) -> SourceEvent:
-        self._living.discard(block.memory_id)
+    def _delete(self, block: Block, dated: tuple[Stamp | None, str], call: Call | None, position: str, rows: int) -> SourceEvent:
+        self.texts.pop(block.memory_id, None)
         data = {"memory_id": block.memory_id}
-        return self._build(DELETED, data, (call.stamp, "message"), call, position, call.rows, {"label": block.label})
+        return self._build(DELETED, data, dated, call, position, rows, {"label": block.label})
 
     def _build(
         self,

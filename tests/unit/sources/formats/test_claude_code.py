@@ -111,9 +111,16 @@ def test_instructions_are_of_an_unknown_source_unless_stated(tmp_path: Path) -> 
 
 def test_an_index_never_names_a_parent_outside(tmp_path: Path) -> None:
     """Take a path that leaves the folder for no memory."""
-    lines = "- [a](../other.md) x\n- [b](/etc/b.md) x\n- [c](./sub/../c.md) x\n- [d](https://example.org/d.md) x"
+    lines = "- [a](../other.md) x\n- [b](/etc/b.md) x\n- [c](./sub/../c.md) x\n- [d](https://example.org/d.md) x\n- [c](c.md) y"
     events = events_of(read(SOURCE, fill(tmp_path, {"MEMORY.md": lines, "c.md": topic("x", "user")})))
-    assert [event["data"].get("parents") for event in events] == [None, None, ["c.md"], ["https:/example.org/d.md"], None]
+    assert [(event["data"]["memory_id"], event["data"].get("parents")) for event in events] == [
+        ("MEMORY.md#../other.md", None),
+        ("MEMORY.md#/etc/b.md", None),
+        ("MEMORY.md#c.md", ["c.md"]),
+        ("MEMORY.md#c.md:2", ["c.md"]),
+        ("MEMORY.md", None),
+        ("c.md", None),
+    ]
 
 
 def test_other_folders_are_not_claimed(tmp_path: Path) -> None:

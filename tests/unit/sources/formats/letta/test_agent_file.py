@@ -160,6 +160,10 @@ def test_a_later_export_of_the_same_agent_goes_on(tmp_path: Path) -> None:
     second = write(tmp_path / "b", agent_file(*more, value="Desk 4"))
     earlier, later = (events_of(read(SOURCE, path)) for path in (first, second))
     assert later[: len(earlier)] == earlier
+    third = write(tmp_path / "c", agent_file(*edited("c2", 3, "Desk 3", "Desk 4"), value="Desk 4"))
+    items = read(SOURCE, first, third)
+    assert events_of(items) == later
+    assert reasons(items) == [("raw_messages", 1), ("unchanged", 1), ("raw_messages", 1)]
 
 
 @pytest.mark.parametrize(
@@ -185,6 +189,12 @@ def test_a_broken_part_costs_itself(tmp_path: Path) -> None:
     assert [text for _, _, text in shape(items)] == ["Desk 2", "Desk 3"]
     assert reasons(items).count(("shape_unknown", 1)) == 2
     assert sum(item.rows for item in items) == 5
+
+
+def test_a_block_that_is_empty_in_a_later_export_is_deleted(tmp_path: Path) -> None:
+    """Tell by difference what no call tells."""
+    first, second = (write(tmp_path / name, agent_file(value=value)) for name, value in (("a", "Desk 3"), ("b", " ")))
+    assert [kind for kind, _, _ in shape(read(SOURCE, first, second))] == ["written", "deleted"]
 
 
 REAL = os.environ.get("GUARDIAN_REAL_DATA")
