@@ -81,8 +81,7 @@ class Checkpoint:
     def __init__(self, folder: Path, inputs: Sequence[Path], *marks: str) -> None:
         parts: list[object] = [*marks]
         for path in inputs:
-            stat = path.stat()
-            parts += [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
+            parts += [str(path.resolve()), *_describe_input(path)]
         name = hashlib.sha256(orjson.dumps(parts)).hexdigest()[:24]
         self.path = folder / "replays" / f"{name}.json"
 
@@ -103,6 +102,20 @@ class Checkpoint:
     def clear(self) -> None:
         """Forget a replay that is finished."""
         self.path.unlink(missing_ok=True)
+
+
+def _describe_input(path: Path) -> list[object]:
+    """Give what changes when an input changes: size and time of a file, or of every file below a folder (a repository's too)."""
+    if not path.is_dir():
+        stat = path.stat()
+        return [stat.st_size, stat.st_mtime_ns]
+    parts: list[object] = []
+    for folder, folders, names in os.walk(path, followlinks=False):
+        folders.sort()
+        for name in sorted(names):
+            stat = Path(folder, name).lstat()
+            parts += [name, stat.st_size, stat.st_mtime_ns]
+    return parts
 
 
 Advance = Callable[[int, int], None]  # (items done, rows done)

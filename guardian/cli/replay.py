@@ -57,7 +57,9 @@ class FileOrder(StrEnum):
 
 
 def replay(  # one parameter an option
-    files: Annotated[list[Path], typer.Argument(help="Files of one format; several are versions or parts of one history.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files or folders of one format; several are versions or parts of one history.")
+    ],
     store: StoreOption = None,
     to_topic: Annotated[
         bool, typer.Option("--to-topic", help="Send the events to the canonical topic, for a worker, instead of a store.")
@@ -115,8 +117,8 @@ def choose_source(settings: Settings, files: list[Path], format_name: str | None
         ConfigError: A file is missing, or no format fits.
     """
     for path in files:
-        if not path.is_file():
-            raise ConfigError(f"{path} is no file.", mend="name files that exist.")
+        if not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path} is no file or folder.", mend="name what exists.")
     if map_name is not None and format_name is not None:
         raise ConfigError("--map and --format both say what the files are.", mend="leave one of them out.")
     if map_name is not None:

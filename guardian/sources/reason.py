@@ -21,6 +21,7 @@ class SourceReason(StrEnum):
     FILE_DAMAGED = "file_damaged"
     FILE_IN_USE = "file_in_use"
     FILE_UNREADABLE = "file_unreadable"
+    FILE_TOO_LARGE = "file_too_large"
     SHAPE_UNKNOWN = "shape_unknown"
     OPERATION_UNKNOWN = "operation_unknown"
     ID_MISSING = "id_missing"
@@ -52,6 +53,10 @@ class SourceReason(StrEnum):
     EVALUATION_ONLY = "evaluation_only"
     EVIDENCE_UNREADABLE = "evidence_unreadable"
     EMPTY_ROW = "empty_row"
+    EMPTY = "empty"
+    WRITE_FAILED = "write_failed"
+    WRITE_UNCONFIRMED = "write_unconfirmed"
+    REVISION_UNKNOWN = "revision_unknown"
 
 
 _NOTHING = "Nothing to mend."
@@ -72,6 +77,9 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Stop that program, or import a copy made with SQLite's .backup.",
     ),
     SourceReason.FILE_UNREADABLE: Explanation("The file cannot be opened.", "Check that it is a readable file."),
+    SourceReason.FILE_TOO_LARGE: Explanation(
+        "The file is larger than any memory, or than can be read whole.", "Split it, or leave it out."
+    ),
     SourceReason.SHAPE_UNKNOWN: Explanation(
         "The row has not the fields of this format.", "Check that the format is the right one for this file."
     ),
@@ -146,4 +154,14 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Correct the reference and import again.",
     ),
     SourceReason.EMPTY_ROW: Explanation("The row holds no memory.", _NOTHING),
+    SourceReason.EMPTY: Explanation("A file or block that holds nothing yet.", _NOTHING),
+    SourceReason.WRITE_FAILED: Explanation("The agent's write was answered with an error: nothing was stored.", _NOTHING),
+    SourceReason.WRITE_UNCONFIRMED: Explanation(
+        "The log holds no answer to the agent's write, so nobody knows whether it was stored.",
+        "Import a log that goes on to the answer.",
+    ),
+    SourceReason.REVISION_UNKNOWN: Explanation(
+        "What the whole text was after an edit cannot be worked out from this log.",
+        "Import a log that begins earlier, or that shows the text.",
+    ),
 }

@@ -17,10 +17,18 @@ from pathlib import Path
 from guardian.errors import ConfigError
 from guardian.sources.formats.agent_kb import AgentKbSource
 from guardian.sources.formats.amem import AmemSource
+from guardian.sources.formats.anthropic.memory_store import AnthropicMemoryStoreSource
+from guardian.sources.formats.anthropic.memory_tool import AnthropicMemoryToolSource
+from guardian.sources.formats.chatgpt import ChatGptSource
+from guardian.sources.formats.claude_code import ClaudeCodeSource
 from guardian.sources.formats.cognee_session import CogneeSessionSource
 from guardian.sources.formats.cogx import CogxSource
 from guardian.sources.formats.graphiti.dump import GraphitiSource
 from guardian.sources.formats.langgraph.store import LanggraphSource
+from guardian.sources.formats.letta.agent_file import LettaAgentFileSource
+from guardian.sources.formats.letta.hook_log import LettaHookLogSource
+from guardian.sources.formats.letta.memfs import LettaMemfsSource
+from guardian.sources.formats.letta.table_row import LettaTableSource
 from guardian.sources.formats.lightmem import LightMemSource
 from guardian.sources.formats.locomo import LocomoSource
 from guardian.sources.formats.longmemeval import LongMemEvalSource
@@ -53,7 +61,13 @@ def _build_translator(options: SourceOptions) -> Translator:
 
 
 # Shorter names that people try.
-ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
+ALIASES = {
+    "native": "cloudevents",
+    "jsonl": "cloudevents",
+    "mcp": "mcp-memory",
+    "letta": "letta-agent-file",
+    "memfs": "letta-memfs",
+}
 
 BUILT_IN: tuple[Source, ...] = (
     NativeSource(),
@@ -82,6 +96,14 @@ BUILT_IN: tuple[Source, ...] = (
     ReasoningBankSource(),
     VoyagerSource(),
     AgentKbSource(),
+    LettaMemfsSource(),
+    LettaHookLogSource(),
+    LettaAgentFileSource(),
+    LettaTableSource(),
+    AnthropicMemoryToolSource(),
+    AnthropicMemoryStoreSource(),
+    ClaudeCodeSource(),
+    ChatGptSource(),
 )
 
 

@@ -25,10 +25,14 @@ from guardian.sources.registry import BUILT_IN, detect
 from tests.contract.samples import (
     agent_kb,
     amem,
+    anthropic,
+    chatgpt,
+    claude_code,
     cognee_session,
     cogx,
     graphiti,
     langgraph,
+    letta,
     lightmem,
     locomo,
     longmemeval,
@@ -128,6 +132,14 @@ SAMPLES: dict[str, Callable[[Path], tuple[list[Path], int]]] = {
     "reflexion-tasks": reflexion_tasks.write,
     "reflexion-trials": reflexion_trials.write,
     "voyager": voyager.write,
+    "letta-memfs": letta.write_memfs,
+    "letta-memory-log": letta.write_memory_log,
+    "letta-agent-file": letta.write_agent_file,
+    "letta-tables": letta.write_tables,
+    "anthropic-memory-tool": anthropic.write_transcript,
+    "anthropic-memory-store": anthropic.write_store,
+    "claude-code": claude_code.write,
+    "chatgpt": chatgpt.write,
 }
 
 
@@ -143,8 +155,14 @@ def events_of(items: list[Item]) -> list[dict[str, Any]]:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Give content and modification time of every file in a folder."""
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    """Give content and modification time of every file below a folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def copy(path: Path, target: Path) -> Path:
+    """Copy a file or a folder with its times."""
+    return Path(shutil.copytree(path, target) if path.is_dir() else shutil.copy2(path, target))
 
 
 @pytest.fixture(params=BUILT_IN, ids=lambda source: source.name)
@@ -180,7 +198,7 @@ class TestSourceContract:
         """Let no path into an event."""
         elsewhere = tmp_path / "another place"
         elsewhere.mkdir()
-        copies = [Path(shutil.copy2(path, elsewhere / f"renamed.{number}")) for number, path in enumerate(sample[0])]
+        copies = [copy(path, elsewhere / f"renamed.{number}") for number, path in enumerate(sample[0])]
         assert events_of(run(source, copies)) == events_of(run(source, sample[0]))
 
     def test_event_ids_are_unique(self, source: Source, sample: tuple[list[Path], int]) -> None:
@@ -215,7 +233,7 @@ class TestSourceContract:
         folder = sample[0][0].parent
         before = snapshot(folder)
         for path in sample[0]:
-            path.chmod(0o444)
+            path.chmod(0o555 if path.is_dir() else 0o444)
         run(source, sample[0])
         assert snapshot(folder) == before
 
@@ -227,7 +245,7 @@ class TestSourceContract:
     def test_reading_is_lazy_and_can_be_left(self, source: Source, sample: tuple[list[Path], int]) -> None:
         """Release the files when the reader stops early."""
         items = source.iter_items(sample[0], SourceOptions())
-        assert isinstance(next(iter(items)), SourceEvent)
+        assert next(iter(items)).position
         items.close()  # type: ignore[attr-defined]
 
     def test_every_event_is_decoded_by_the_wire_contract(self, source: Source, sample: tuple[list[Path], int]) -> None:

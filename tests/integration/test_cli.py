@@ -16,6 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from guardian.replay import Checkpoint
+from tests.git_repository import TestRepository
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STORY = EXAMPLES / "coffee-shop.jsonl"
 MEM0 = Path(__file__).parents[1] / "data" / "mem0"
@@ -361,3 +364,34 @@ def test_real_histories_of_an_mcp_memory_file_replay(run: Run, folder: str) -> N
     second = json.loads(run("replay", *files, "--store", "bank", "--space", "graph", "--json").stdout)
     assert (second["records"], second["felled"]) == (0, 0)
     assert run("export", "--store", "bank").stdout == before
+
+
+def test_a_repository_is_replayed_as_a_folder(run: Run, tmp_path: Path) -> None:
+    """Name the folder; a second replay changes nothing, and a new commit adds what it says."""
+    repository = TestRepository(tmp_path / "memory")
+    repository.commit({"system/human.md": "---\ndescription: who\n---\nSits at desk 2"}, time=1_777_622_400)
+    first = json.loads(run("replay", "memory", "--store", "bank", "--json").stdout)
+    assert (first["rows"], first["records"], first["superseded"]) == (1, 1, 0)
+    exported = run("export", "--store", "bank").stdout
+    assert json.loads(run("replay", "memory", "--store", "bank", "--json").stdout)["dispositions"] == {"duplicate": 1}
+    assert run("export", "--store", "bank").stdout == exported
+    repository.commit({"system/human.md": "---\ndescription: who\n---\nSits at desk 3"}, time=1_777_622_460)
+    second = json.loads(run("replay", "memory", "--store", "bank", "--json").stdout)
+    assert (second["rows"], second["superseded"]) == (2, 1)
+    missing = run("replay", "nowhere", "--store", "bank")
+    assert missing.returncode == 2
+    assert b"no file or folder" in missing.stderr
+
+
+def test_a_checkpoint_of_a_folder_ends_with_any_change_in_it(tmp_path: Path) -> None:
+    """Begin anew where a file below changed, came or went."""
+    folder = tmp_path / "memory" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text("1")
+    names = {Checkpoint(tmp_path, [tmp_path / "memory"]).path}
+    assert {Checkpoint(tmp_path, [tmp_path / "memory"]).path} == names
+    (folder / "a.md").write_text("longer")
+    names.add(Checkpoint(tmp_path, [tmp_path / "memory"]).path)
+    (folder / "b.md").write_text("1")
+    names.add(Checkpoint(tmp_path, [tmp_path / "memory"]).path)
+    assert len(names) == 3

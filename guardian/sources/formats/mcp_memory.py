@@ -16,7 +16,8 @@ An edited observation is a deletion and a create, as the server itself has it.
 Three dialects are told apart by keys: the official one; one with times in Unix seconds (`createdAt`, `updatedAt`,
 `createdBy`, `updatedBy`, `validFrom`, `validTo`); and one whose observations are objects (`text`, `timestamp`,
 `version`) and which appends, so that the last line of an entity in a file holds. Several files are versions of one
-graph and become writes and deletions by difference (`differ.py`).
+graph and become writes and deletions by difference (`differ.py`); a
+folder whose repository tracks a graph gives its versions out of git, named by time and id of their commits.
 
 The time of a statement is its own `timestamp`, else its line's `updatedAt` (by then at the latest it stood there), its
 `createdAt` (not for what was added to an entity later) or `_savedAt`, else that of the version; `metadata.time_from`
@@ -26,7 +27,8 @@ says which. Who created an entity is not taken for the author of what was added 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,16 +37,19 @@ import orjson
 from guardian.contracts.admission import is_blank
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
-from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
-from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, order_versions
+from guardian.sources.port import Broken, Item, Order, Skipped, SourceEvent, SourceOptions
+from guardian.sources.reading.differ import Change, ChangeOp, ReadableVersion, SnapshotDiffer, TimeBasis, order_versions
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
-from guardian.sources.reading.framing import Fault, Row, iter_rows, sniff_objects
+from guardian.sources.reading.framing import Fault, Readable, Row, iter_rows, sniff_objects
+from guardian.sources.reading.git_history import GitFile, History, opened_history
 from guardian.sources.reading.stamp import Stamp, format_time, read_time, read_unix_time
 from guardian.sources.reason import SourceReason
 
 EVENT_SOURCE = "mcp:memory"
 DEFAULT_SPACE = "mcp-memory"
 
+# JSON files of a repository that are looked at to find its graph.
+_SNIFFED_FILES = 50
 # Characters of a name that an id shows; the digest behind it is over all of them.
 _LABEL_CHARS = 120
 _ENTITY_KEYS = frozenset({"name", "entityType", "observations"})
@@ -81,18 +86,52 @@ class McpMemorySource:
     title: ClassVar[str] = "knowledge graph of an MCP memory server (memory.jsonl), one file or its versions"
 
     def detect(self, path: Path) -> bool:
-        """Tell by the keys of the first JSON object: an entity's or a relation's."""
-        first = next(sniff_objects(path), {})
-        return first.keys() >= _ENTITY_KEYS or first.keys() >= _RELATION_KEYS
+        """Tell by the keys of the first JSON object: an entity's or a relation's; a folder by a graph in its repository."""
+        if path.is_dir():
+            with opened_history(path) as history:
+                return history is not None and _find_graph(history) is not None
+        return _is_graph(path)
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
         """Yield the changes of each version in order; the first version is all creates."""
         differ = SnapshotDiffer()
-        for version in order_versions(paths, options):
-            yield from _iter_version(version, differ, options)
+        with ExitStack() as stack:
+            files = list[Readable]()
+            for path in paths:
+                if path.is_dir():
+                    files += _list_versions(stack.enter_context(opened_history(path)))
+                else:
+                    files.append(path)
+            # Commits have an order of their own.
+            order = Order.GIVEN if len(paths) == 1 else options.order
+            for version in order_versions(files, replace(options, order=order)):
+                yield from _iter_version(version, differ, options)
 
 
-def _iter_version(version: Version, differ: SnapshotDiffer, options: SourceOptions) -> Iterator[Item]:
+def _is_graph(file: Readable) -> bool:
+    first = next(sniff_objects(file), {})
+    return first.keys() >= _ENTITY_KEYS or first.keys() >= _RELATION_KEYS
+
+
+def _find_graph(history: History) -> str | None:
+    """Give the one graph among the JSON files of a repository's newest commit; None for none or several."""
+    try:
+        files = history.list_head(lambda path: path.endswith((".json", ".jsonl")))[:_SNIFFED_FILES]
+        graphs = [file.path for file in files if file.blob and _is_graph(GitFile(file.path, history, file.blob))]
+    except RecordError:
+        return None
+    return graphs[0] if len(graphs) == 1 else None
+
+
+def _list_versions(history: History | None) -> list[GitFile]:
+    graph = None if history is None else _find_graph(history)
+    if history is None or graph is None:
+        message = "the folder is no repository whose newest commit holds one memory graph; name a folder or file that holds one"
+        raise RecordError(SourceReason.SHAPE_UNKNOWN, message)
+    return history.list_versions(graph)
+
+
+def _iter_version(version: ReadableVersion, differ: SnapshotDiffer, options: SourceOptions) -> Iterator[Item]:
     name = version.path.name
     differ.start_version(version.time)
     is_complete = True
@@ -115,7 +154,7 @@ def _iter_version(version: Version, differ: SnapshotDiffer, options: SourceOptio
         yield _read_absence(change, version, options)
 
 
-def _find_last_lines(path: Path) -> dict[str, int]:
+def _find_last_lines(path: Readable) -> dict[str, int]:
     """Give the last good line of each entity in a file of the dialect that appends; empty for the others."""
     last: dict[str, int] = {}
     for row in iter_rows(path):
@@ -268,7 +307,7 @@ def _keep_rest(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any
 
 
 def _iter_changes(
-    statements: Sequence[_Statement], position: str, version: Version, differ: SnapshotDiffer, options: SourceOptions
+    statements: Sequence[_Statement], position: str, version: ReadableVersion, differ: SnapshotDiffer, options: SourceOptions
 ) -> Iterator[Item]:
     """Yield an event for each statement that says something new; the first of a line answers for the line."""
     rows = 1
@@ -284,7 +323,7 @@ def _iter_changes(
         yield Skipped(position=position, reason=SourceReason.UNCHANGED, detail=detail)
 
 
-def _build_write(statement: _Statement, change: Change, version: Version, options: SourceOptions) -> dict[str, Any]:
+def _build_write(statement: _Statement, change: Change, version: ReadableVersion, options: SourceOptions) -> dict[str, Any]:
     kept = _mark_time(change, version, statement)
     ref = f"{EVENT_SOURCE}:{statement.memory_id}"
     return _build(
@@ -303,7 +342,7 @@ def _build_write(statement: _Statement, change: Change, version: Version, option
     )
 
 
-def _mark_time(change: Change, version: Version, statement: _Statement | None = None) -> dict[str, Any]:
+def _mark_time(change: Change, version: ReadableVersion, statement: _Statement | None = None) -> dict[str, Any]:
     """Say in metadata where the event's time comes from, and keep the statement's own as it was written."""
     kept: dict[str, Any] = {"format": "mcp.memory", "time_from": change.basis.value}
     if change.basis is TimeBasis.VERSION:
@@ -317,7 +356,7 @@ def _mark_time(change: Change, version: Version, statement: _Statement | None = 
     return kept
 
 
-def _read_absence(change: Change, version: Version, options: SourceOptions) -> Item:
+def _read_absence(change: Change, version: ReadableVersion, options: SourceOptions) -> Item:
     """Turn an absence into a deletion, or into a note when the version could not be read whole."""
     position = f"{version.path.name} lacks {change.memory_id}"
     if change.op is ChangeOp.DELETE_WITHHELD:

@@ -22,16 +22,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Generic, TypeVar
 
+from guardian.errors import InvariantError
 from guardian.sources.port import Order, SourceOptions
 from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.framing import Readable
 from guardian.sources.reading.stamp import fetch_file_time, read_name_time
+
+# A series of files is also one of what can be read.
+FileT_co = TypeVar("FileT_co", bound=Readable, covariant=True)
+FileT = TypeVar("FileT", bound=Readable)
 
 _STEP = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class VersionOf(Generic[FileT_co]):
     """One file of a series.
 
     Attributes:
@@ -39,9 +46,13 @@ class Version:
         time_from: Where that comes from: `name`, `default`, `mtime`, or `order` when it was stepped behind another.
     """
 
-    path: Path
+    path: FileT_co
     time: datetime
     time_from: str
+
+
+Version = VersionOf[Path]
+ReadableVersion = VersionOf[Readable]
 
 
 class ChangeOp(StrEnum):
@@ -141,7 +152,7 @@ class SnapshotDiffer:
             yield Change(op=op, memory_id=memory_id, time=when, basis=basis)
 
 
-def order_versions(paths: Sequence[Path], options: SourceOptions) -> list[Version]:
+def order_versions(paths: Sequence[FileT], options: SourceOptions) -> list[VersionOf[FileT]]:
     """Give the files as a series with strictly rising times.
 
     A file's time is the UTC stamp in its name, else `options.default_time`, else its modification time. Files are
@@ -150,19 +161,21 @@ def order_versions(paths: Sequence[Path], options: SourceOptions) -> list[Versio
     versions = [_date(path, options) for path in paths]
     if options.order is Order.TIME:
         versions.sort(key=lambda version: (version.time, version.path.name))
-    series: list[Version] = []
+    series: list[VersionOf[FileT]] = []
     for version in versions:
         is_behind = not series or version.time > series[-1].time
         series.append(version if is_behind else replace(version, time=series[-1].time + _STEP, time_from="order"))
     return series
 
 
-def _date(path: Path, options: SourceOptions) -> Version:
-    if (stamped := read_name_time(path)) is not None:
-        return Version(path=path, time=stamped, time_from="name")
+def _date(path: FileT, options: SourceOptions) -> VersionOf[FileT]:
+    if (stamped := read_name_time(Path(path.name))) is not None:
+        return VersionOf(path=path, time=stamped, time_from="name")
     if options.default_time is not None:
-        return Version(path=path, time=options.default_time, time_from="default")
-    return Version(path=path, time=fetch_file_time(path), time_from="mtime")
+        return VersionOf(path=path, time=options.default_time, time_from="default")
+    if not isinstance(path, Path):
+        raise InvariantError(f"{path.name} is no file and has no time in its name")
+    return VersionOf(path=path, time=fetch_file_time(path), time_from="mtime")
 
 
 def _choose_time(own: datetime | None, version: datetime, floor: datetime | None) -> tuple[datetime, TimeBasis]:

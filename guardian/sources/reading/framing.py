@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, Protocol, cast
 
 import orjson
 
@@ -32,6 +31,19 @@ SNIFFED_ROWS = 20
 _CHUNK_BYTES = 64 * 1024
 BOM = b"\xef\xbb\xbf"
 STRUCTURE = re.compile(rb'[\[\]{},"\\]')
+
+
+class Readable(Protocol):
+    """What rows are read from: a path, or content that stands elsewhere (in an archive, in a repository)."""
+
+    @property
+    def name(self) -> str:
+        """Give its name, for people and for a time in it."""
+        ...
+
+    def open(self, mode: Literal["rb"], /) -> IO[bytes]:
+        """Open it for reading from the beginning; what is given can seek."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ class Fault:
     raw: bytes
 
 
-def iter_rows(path: Path) -> Iterator[Row | Fault]:
+def iter_rows(path: Readable) -> Iterator[Row | Fault]:
     """Yield the rows of a file in order.
 
     Raises:
@@ -74,7 +86,7 @@ def iter_rows(path: Path) -> Iterator[Row | Fault]:
             )
 
 
-def sniff_objects(path: Path) -> Iterator[dict[str, Any]]:
+def sniff_objects(path: Readable) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects among the first rows of a file, to tell its format; nothing for what cannot be read."""
     try:
         for row in islice(iter_rows(path), SNIFFED_ROWS):
@@ -91,7 +103,7 @@ def sniff_objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def open_stream(path: Path) -> Iterator[IO[bytes]]:
+def open_stream(path: Readable) -> Iterator[IO[bytes]]:
     """Open for reading, through gzip when the first two bytes say so."""
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"

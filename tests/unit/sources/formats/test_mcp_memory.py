@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from guardian.core.model import SourceKind
+from guardian.errors import RecordError
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.port import Broken, Item, Order, Skipped, SourceEvent, SourceOptions
+from tests.git_repository import TestRepository
 
 HOST = {"type": "entity", "name": "host-7", "entityType": "server", "observations": ["runs staging", "has 8 cores"]}
 LINK = {"type": "relation", "from": "host-7", "to": "lab", "relationType": "located_in"}
@@ -334,3 +336,47 @@ def test_the_caller_supplies_space_scope_and_kind(tmp_path: Path) -> None:
     assert one["data"]["scope"] == {"agent_id": "a1"}
     assert one["data"]["source"]["kind"] == "agent"
     assert one["id"] != two["id"]
+
+
+def test_a_git_history_gives_the_events_of_its_exported_versions(tmp_path: Path) -> None:
+    """Read the versions of a tracked graph out of git, through a rename, as if they had been exported one by one."""
+    lines = [HOST, LINK]
+    versions = [[HOST], lines, [LINK], [{**HOST, "observations": ["runs staging", "in the lab"]}, LINK]]
+    repository, exported = TestRepository(tmp_path / "repository"), []
+    name = "graph.json"
+    for number, version in enumerate(versions):
+        content = "\n".join(json.dumps(line) for line in version)
+        changes: dict[str, str | bytes | None] = {name: content, "README.md": f"{number}"}
+        if number == 1:
+            changes, name = {name: None, "memory.jsonl": content}, "memory.jsonl"
+        repository.commit(changes, time=1_777_622_400 + 60 * number)
+        exported.append(write(tmp_path / f"v{number}_20260501T080{number}00Z.jsonl", content))
+    assert McpMemorySource().detect(tmp_path / "repository")
+    events = events_of(read(tmp_path / "repository"))
+    assert events == events_of(read(*exported))
+    assert len(events) == 10
+
+
+def test_a_folder_without_one_tracked_graph_is_refused(tmp_path: Path) -> None:
+    """Say what to name instead."""
+    repository = TestRepository(tmp_path)
+    repository.commit({"a.jsonl": json.dumps(LINK), "b.jsonl": json.dumps(LINK)})
+    assert not McpMemorySource().detect(tmp_path)
+    with pytest.raises(RecordError, match="one memory graph"):
+        read(tmp_path)
+
+
+REAL = os.environ.get("GUARDIAN_REAL_DATA")
+
+
+@pytest.mark.skipif(not REAL, reason="GUARDIAN_REAL_DATA names no folder of real files")
+@pytest.mark.parametrize(("folder", "written"), [("mcp_memory_graph", 778), ("mcp_memory_mindstrike", 176)])
+def test_a_real_graph_is_the_same_out_of_git(tmp_path: Path, folder: str, written: int) -> None:
+    """Commit each exported version at its time, and read the repository like the files."""
+    repository, paths = TestRepository(tmp_path), sorted((Path(REAL or "") / folder).glob("v*.jsonl"))
+    for path in paths:
+        time = datetime.strptime(path.name.split("_")[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        repository.commit({"memory.jsonl": path.read_bytes()}, time=int(time.timestamp()))
+    events = events_of(read(tmp_path))
+    assert len(events) == written
+    assert events == events_of(read(*paths))

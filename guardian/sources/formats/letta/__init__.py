@@ -1,0 +1,1 @@
+"""Letta's shapes: MemFS repositories, hook logs, agent files, and rows of the first server's tables."""
