@@ -214,7 +214,7 @@ class TestSourceContract:
             assert str(tmp_path) not in json.dumps(event)
             assert event["time"].endswith("Z")
             assert datetime.fromisoformat(event["time"]).utcoffset() is not None
-            assert event["data"].get("memory_id") or event["data"]["targets"]
+            assert {"memory_id", "targets", "retrieved", "event"} & event["data"].keys()
             assert event["type"] in {"memory.written", "memory.deleted", "memory.audited", "memory.corrected"}
             assert event["data"]["retrieved" if event["type"] == "memory.read" else "memory_id"]
             assert event["type"] in {"memory.written", "memory.deleted", "memory.read", "memory.audited"}

@@ -32,7 +32,7 @@ import orjson
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Order, RowChange, RowOperation, Skipped, SourceEvent, SourceOptions
-from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, order_versions
+from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, VersionOf, order_versions
 from guardian.sources.reading.envelope import AUDITED, DELETED, READ, WRITTEN, build_event, build_origin, digest_parts
 from guardian.sources.reading.framing import iter_rows
 from guardian.sources.reading.row_fields import parse_row
@@ -176,7 +176,7 @@ def iter_change(
     except RecordError as error:
         yield break_row(error, change.position, row)
         return
-    moment = Version(path=Path(change.position), time=change.time, time_from="change")
+    moment = VersionOf(path=Path(change.position), time=change.time, time_from="change")
     series = _Series(dialect, options)
     if change.operation is not RowOperation.DELETE:
         yield from series.iter_version(moment, iter([entry]))
