@@ -48,7 +48,7 @@ def read_time(value: str) -> Stamp:
             return Stamp(value, parsed.replace(tzinfo=UTC), is_zone_assumed=True)
         return Stamp(value, parsed.astimezone(UTC))
     except (ValueError, OverflowError) as error:
-        raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is no ISO 8601 time") from error
+        raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r:.80} is no ISO 8601 time") from error
 
 
 def read_unix_time(value: int | float) -> Stamp:
