@@ -8,7 +8,7 @@ FULL := $(VENV)/.full
 # GUARDIAN_REAL_DATA in the environment names a folder of real exports for the tests that read them.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check format lint types imports schemas bench simulate clean help
+.PHONY: demo test check format lint types imports schemas bench simulate fuzz clean help
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -57,6 +57,12 @@ bench: $(FULL) ## Run the benchmarks and print their tables.
 SEEDS ?= 200
 simulate: $(FULL) ## Drive the write path through SEEDS simulated worlds of faults.
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+MINUTES ?= 10
+TARGET ?=
+fuzz: $(FULL) ## Fuzz the readers for MINUTES each; TARGET names one of them.
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,fuzz]'
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(TARGET:%=--target %)
 
 clean: ## Remove the environments and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
