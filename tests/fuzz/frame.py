@@ -94,10 +94,10 @@ def build_database(data: bytes) -> tuple[bytes, dict[str, int]] | None:
         with suppress(sqlite3.Error):
             if description.get("encoding") in ("UTF-16le", "UTF-16be"):
                 database.execute(f"PRAGMA encoding = '{description['encoding']}'")
-        counts = {}
+        counts: dict[str, int] = {}
         for table in _list(description.get("tables")):
             if isinstance(table, dict) and isinstance(name := table.get("name"), str):
-                counts[name.lower()] = _fill_table(database, name, table)
+                counts[name.lower()] = counts.get(name.lower(), 0) + _fill_table(database, name, table)
         for statement in _list(description.get("sql"))[:8]:
             counts = {}
             with suppress(sqlite3.Error, sqlite3.Warning, TypeError, ValueError):

@@ -13,28 +13,18 @@ import os
 import sys
 import time
 import traceback
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-try:
-    import atheris
-except ImportError:  # the extra `fuzz` is not installed
-    atheris = None
+if TYPE_CHECKING:
+    from tests.fuzz.target import Target
 
 # What reads bytes. The rest is run too, and is judged by the laws, but its branches would drown those of the readers.
 INSTRUMENTED = [
     f"guardian.{name}" for name in ("contracts", "dead_letter_file", "embed", "replay", "settings", "sources", "stream", "wiring")
 ]
-
-with nullcontext() if atheris is None else atheris.instrument_imports(include=INSTRUMENTED):
-    from tests.fuzz.target import TARGETS
-
-if TYPE_CHECKING:
-    from tests.fuzz.target import Target
-
 # An input that takes more of the processor is a finding although nothing broke.
 SLOW_S = 5.0
 # libFuzzer kills what takes longer by the clock, also on a busy machine.
@@ -91,7 +81,7 @@ def _name(error: Exception) -> str:
     return f"{type(error).__name__}-{Path(frame.filename).stem}-{frame.name}-{frame.lineno}".replace("<", "").replace(">", "")
 
 
-def hunt_guided(hunt: Hunt, *, seconds: float, seed: int) -> None:
+def hunt_guided(atheris: Any, hunt: Hunt, *, seconds: float, seed: int) -> None:
     """Let libFuzzer choose inputs by the coverage of `guardian`, with the target's own mutations for most of them. Does not return."""
     target, inputs = hunt.target, hunt.folder / "inputs"
     inputs.mkdir(exist_ok=True)
@@ -133,18 +123,35 @@ def hunt_unguided(hunt: Hunt, *, seconds: float, seed: int) -> None:
     hunt.report()
 
 
+def load() -> tuple[Any, dict[str, Target]]:
+    """Import the targets; where atheris is installed give it, too, with the readers counting their branches."""
+    try:
+        import atheris
+    except ImportError:  # the extra `fuzz` is not installed
+        from tests.fuzz.target import TARGETS
+
+        return None, TARGETS
+    with atheris.instrument_imports(include=INSTRUMENTED):
+        from tests.fuzz.target import TARGETS
+    return atheris, TARGETS
+
+
 def main() -> int:
     """Hunt as the command line says."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz.hunt", description="One target; `python -m tests.fuzz` runs them all."
     )
-    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("target")
     parser.add_argument("--folder", type=Path, required=True, help="where findings go")
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
-    hunt = Hunt(TARGETS[options.target], options.folder)
-    (hunt_unguided if atheris is None else hunt_guided)(hunt, seconds=options.seconds, seed=options.seed)
+    atheris, targets = load()
+    hunt = Hunt(targets[options.target], options.folder)
+    if atheris is None:
+        hunt_unguided(hunt, seconds=options.seconds, seed=options.seed)
+    else:
+        hunt_guided(atheris, hunt, seconds=options.seconds, seed=options.seed)
     return 0
 
 

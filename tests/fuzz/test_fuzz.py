@@ -19,9 +19,10 @@ from tests.fuzz.file_target import clear_scratch
 from tests.fuzz.frame import build_database, pack_record, unpack_record
 from tests.fuzz.hunt import Hunt
 from tests.fuzz.law import check_decoded, check_import, check_refusal
-from tests.fuzz.mutate import MAX_BYTES, mutate_json, mutate_rows
+from tests.fuzz.mutate import mutate_json, mutate_rows
 from tests.fuzz.seeds import CLOUDEVENTS, DATABASES, ROWS
 from tests.fuzz.target import CORPUS, TARGETS, Target
+from tests.fuzz.tree import MAX_BYTES
 
 SEED = 20_260_301
 KEPT = [path for target in TARGETS.values() for path in target.list_corpus()]
