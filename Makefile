@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 # Where pip keeps what it fetched; shared by the light and the full environment.
 LIGHT := $(VENV)/.light
 FULL := $(VENV)/.full
+FUZZ := $(VENV)/.fuzz
 # GUARDIAN_REAL_DATA in the environment names a folder of real exports for the tests that read them.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check format lint types imports schemas bench simulate clean help
+.PHONY: demo test check format lint types imports schemas bench simulate fuzz clean help
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -24,6 +25,10 @@ $(LIGHT): pyproject.toml | $(BIN)/python
 $(FULL): pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(LIGHT)
+
+$(FUZZ): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,fuzz]'
+	@touch $@ $(FULL) $(LIGHT)
 
 demo: $(LIGHT) ## Set up the light environment and run the coffee-shop story through broker, worker and store.
 	@$(BIN)/guardian demo
@@ -57,6 +62,11 @@ bench: $(FULL) ## Run the benchmarks and print their tables.
 SEEDS ?= 200
 simulate: $(FULL) ## Drive the write path through SEEDS simulated worlds of faults.
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+MINUTES ?= 10
+TARGET ?=
+fuzz: $(FUZZ) ## Fuzz the readers for MINUTES each; TARGET names one of them.
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(TARGET:%=--target %)
 
 clean: ## Remove the environments and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

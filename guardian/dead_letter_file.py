@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import orjson
-
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
 from guardian.contracts.outcome import DeadLetter, build_outcome_id, encode_outcome, read_dead_letter
@@ -75,7 +73,7 @@ class DeadLetterFile:
         """Give the ids in the file; read again only when someone else changed it, or a bad input costs its square."""
         seen_at = self._look()
         if seen_at is None or seen_at != self._known_at:
-            self._known = {str(orjson.loads(line)["id"]) for line, _ in self.iter_letters()}
+            self._known = {build_outcome_id(letter) for _, letter in self.iter_letters()}
             self._known_at = seen_at
         return self._known
 

@@ -33,6 +33,9 @@ from guardian.ports import Fence, Publisher, SearchQuery, Store
 MAX_ROUNDS = 500
 # Candidates offered for a correction whose target is not known.
 MAX_CANDIDATES = 6
+# Characters of a waiting correction that candidates are searched by: the inline text stands first and mostly fits. A reason has no limit
+# of its own, and a long one of combining marks in disorder would cost its square: Unicode's normal forms sort them.
+MAX_QUERY_CHARS = 8_192
 # Tries after another writer came in between; then the store is treated as away.
 MAX_CONFLICTS = 5
 
@@ -198,7 +201,8 @@ class Pipeline:
         event = outcome.event
         assert isinstance(event, Corrected)
         parts = [event.inline.text if event.inline is not None else "", event.subject or "", event.reason or ""]
-        query = SearchQuery(space=event.space, sparse=bm25_query(" ".join([*parts, *event.targets])), limit=MAX_CANDIDATES)
+        words = " ".join([*parts, *event.targets])[:MAX_QUERY_CHARS]
+        query = SearchQuery(space=event.space, sparse=bm25_query(words), limit=MAX_CANDIDATES)
         hits = await self.store.search(query)
         candidates = [
             {"memory_id": hit.point.payload["memory_id"], "score": round(hit.score, 4)}

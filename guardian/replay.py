@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -86,11 +87,12 @@ class Checkpoint:
         self.path = folder / "replays" / f"{name}.json"
 
     def read(self) -> int:
-        """Give the number of items done; 0 when there is no readable checkpoint."""
+        """Give the number of items done; 0 when there is no readable checkpoint, or what it holds is no such number."""
         try:
-            return int(orjson.loads(self.path.read_bytes())["items"])
+            items = orjson.loads(self.path.read_bytes())["items"]
         except (OSError, ValueError, KeyError, TypeError):
             return 0
+        return items if type(items) is int and 0 <= items <= sys.maxsize else 0
 
     def write(self, items: int) -> None:
         """Keep the number of items done."""

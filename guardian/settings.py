@@ -28,11 +28,18 @@ from guardian.mapping import EventMap
 
 TOML_NAME = "guardian.toml"
 
+# Longest durations, seconds. Kafka counts milliseconds in 32 bits, which is 24 days; and a time plus a century is still in the calendar,
+# for no record is taken for later than the year 9000.
+_DAY_S = 86_400.0
+_CENTURY_S = 3_155_760_000.0
+# Kafka counts bytes in 32 bits, and four partitions' worth is fetched at once.
+_MAX_FETCH_BYTES = 2**29 - 1
+
 
 class Section(BaseModel):
     """A group of settings; frozen, and a wrong name in it is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class KafkaSettings(Section):
@@ -53,15 +60,21 @@ class KafkaSettings(Section):
     ssl_cafile: Path | None = Field(None, description="PEM file of the authorities that sign the brokers' certificates.")
     ssl_certfile: Path | None = Field(None, description="PEM file of this client's certificate.")
     ssl_keyfile: Path | None = Field(None, description="PEM file of this client's key.")
-    session_timeout_s: float = Field(30.0, gt=0, description="Silence after which the broker takes a worker for dead, seconds.")
-    request_timeout_s: float = Field(60.0, gt=0, description="Longest wait for one answer of a broker, seconds.")
-    max_fetch_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Bytes prefetched per partition; bounds memory in flight.")
+    session_timeout_s: float = Field(
+        30.0, gt=0, le=_DAY_S, description="Silence after which the broker takes a worker for dead, seconds."
+    )
+    request_timeout_s: float = Field(60.0, gt=0, le=_DAY_S, description="Longest wait for one answer of a broker, seconds.")
+    max_fetch_bytes: int = Field(
+        4 * 1024 * 1024, gt=0, le=_MAX_FETCH_BYTES, description="Bytes prefetched per partition; bounds memory in flight."
+    )
     max_message_bytes: int = Field(
         4 * 1024 * 1024,
         ge=64 * 1024,
         description="Largest message that is sent; a larger dead letter is cut. At most what topics take.",
     )
-    metadata_max_age_s: float = Field(30.0, gt=0, description="Age at which topics and partitions are looked up again, seconds.")
+    metadata_max_age_s: float = Field(
+        30.0, gt=0, le=_DAY_S, description="Age at which topics and partitions are looked up again, seconds."
+    )
     schema_registry_url: str | None = Field(
         None, description="Schema registry for Avro, JSON Schema and Protobuf on ingress topics, such as http://127.0.0.1:8081."
     )
@@ -122,7 +135,9 @@ class LimitSettings(Section):
     """What is refused, and how much is done at once."""
 
     max_text_bytes: int = Field(32 * 1024, gt=0, description="Longest text, bytes of UTF-8.")
-    future_tolerance_s: float = Field(300.0, ge=0, description="How far ahead of its arrival a time may be, seconds.")
+    future_tolerance_s: float = Field(
+        300.0, ge=0, le=_CENTURY_S, description="How far ahead of its arrival a time may be, seconds."
+    )
     batch_events: int = Field(1_000, gt=0, description="Events decided at once.")
     batch_wait_ms: int = Field(200, ge=0, description="Longest wait for a batch to fill, milliseconds.")
     dead_letter_ratio: float = Field(
@@ -131,7 +146,7 @@ class LimitSettings(Section):
     dead_letter_window: int = Field(1_000, gt=0, description="Records the ratio is taken over.")
     dead_letter_run: int = Field(500, gt=0, description="Dead letters in a row at which a worker stops.")
     retry_max_s: float = Field(30.0, gt=0, description="Longest pause between tries of the same batch, seconds.")
-    stop_deadline_s: float = Field(25.0, gt=0, description="One deadline for everything a stop does, seconds.")
+    stop_deadline_s: float = Field(25.0, gt=0, le=_DAY_S, description="One deadline for everything a stop does, seconds.")
     watchdog_s: float = Field(
         300.0, gt=0, description="A worker with lag and a healthy store that finished no batch for so long ends itself, seconds."
     )
@@ -187,7 +202,9 @@ class PolicySettings(Section):
     """Thresholds of the rules; each default is the design's."""
 
     restate_threshold: float = Field(0.75, gt=0, le=1, description="Token-set ratio from which a text restates another.")
-    session_window_s: float = Field(3600.0, ge=0, description="How long before a write a read of its session counts, seconds.")
+    session_window_s: float = Field(
+        3600.0, ge=0, le=_CENTURY_S, description="How long before a write a read of its session counts, seconds."
+    )
     session_reads: int = Field(20, ge=0, description="Latest reads of a session that are looked at.")
     max_roots: int = Field(64, ge=1, description="Roots kept on a record.")
     alphas: dict[str, float] = Field(default_factory=dict, description="Channel -> alpha of LUCID, each in [0, 1].")
@@ -278,7 +295,7 @@ def load_settings(**overrides: object) -> Settings:
             f"an environment variable GUARDIAN_… cannot be read: {exc}.",
             mend="write lists and tables as JSON, such as GUARDIAN_KAFKA__INGRESS_TOPICS='[\"agent-a.memory\"]'.",
         ) from exc
-    except ValueError as exc:  # a TOML file that is none
+    except (ValueError, RecursionError, OSError) as exc:  # a TOML file that is none, or cannot be read
         raise ConfigError(f"{TOML_NAME} cannot be read: {exc}.", mend="correct the file or remove it.") from exc
 
 

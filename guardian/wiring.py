@@ -349,7 +349,7 @@ def _build_ssl_context(settings: Settings) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=None if kafka.ssl_cafile is None else str(kafka.ssl_cafile))
         if kafka.ssl_certfile is not None:
             context.load_cert_chain(kafka.ssl_certfile, kafka.ssl_keyfile)
-    except (OSError, ssl.SSLError) as exc:
+    except (OSError, ssl.SSLError, ValueError) as exc:  # the last for a NUL in a path
         raise ConfigError(
             f"a TLS file for Kafka cannot be read: {exc}.",
             setting="GUARDIAN_KAFKA__SSL_CAFILE",

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from guardian.contracts import wire
 from guardian.contracts.reason import Reason, build_record_error
 from guardian.core.model import Source, SourceKind
+from guardian.core.point import MAX_NORM, MIN_NORM
 
 # How much a source kind claims; a `trust` setting caps it. Agents and the unknown claim nothing; an import only repeats
 # what it read; a user states, a tool measures, a document can be looked up, and a reviewer has weighed all of these.
@@ -27,11 +28,6 @@ CLAIM_RANK: dict[SourceKind, int] = {
     SourceKind.DOCUMENT: 4,
     SourceKind.HUMAN_REVIEW: 5,
 }
-
-# Bounds of a vector's length: its square must be a normal 32-bit float (1.2e-38 to 3.4e38), or the store keeps zeros or
-# infinities.
-_LEAST_LENGTH = 1.1e-19
-_GREATEST_LENGTH = 1.8e19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +116,9 @@ class Reading:
             detail = f"{len(vector)} numbers, the collection has {self.policy.vector_size}."
             raise build_record_error(Reason.VECTOR_SIZE, detail, path=path)
         length = math.hypot(*vector)
-        if not length <= _GREATEST_LENGTH:
+        if not length <= MAX_NORM:
             raise build_record_error(Reason.VECTOR_NOT_FINITE, f"its length is {length:g}.", path=path)
-        if length < _LEAST_LENGTH:
+        if length < MIN_NORM:
             raise build_record_error(Reason.VECTOR_ZERO, f"its length is {length:g}.", path=path)
 
 

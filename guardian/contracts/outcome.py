@@ -11,10 +11,10 @@ import base64
 import hashlib
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import orjson
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from guardian.contracts.envelope import Headers, open_envelope
 from guardian.contracts.reason import Reason, build_record_error
@@ -149,11 +149,22 @@ class ReviewItem(Outcome):
     caused_by: EventId = Field(description="The event that raised the question.")
 
 
+def _check_base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True)
+    except ValueError as exc:
+        raise ValueError("is no base64") from exc
+    return text
+
+
+Base64 = Annotated[str, AfterValidator(_check_base64)]
+
+
 class HeaderEntry(OutcomeModel):
     """One header of a refused record."""
 
     name: str = Field(description="The header's name.")
-    value: str | None = Field(description="Base64 of its bytes; null for a header without a value.")
+    value: Base64 | None = Field(description="Base64 of its bytes; null for a header without a value.")
 
 
 class DeadLetter(Outcome):
@@ -169,7 +180,7 @@ class DeadLetter(Outcome):
     offset: int = Field(ge=0, description="Its offset.")
     timestamp: AwareDatetime = Field(description="Its Kafka timestamp, in UTC.")
     headers: tuple[HeaderEntry, ...] = Field((), description="Its headers, in order.")
-    raw: str | None = Field(description="Base64 of its value; null for a record without a value.")
+    raw: Base64 | None = Field(description="Base64 of its value; null for a record without a value.")
     reason: str = Field(description="Constant word that tells why it was refused.")
     message: str = Field(description="What is wrong and how to mend it, for people.")
     path: str = Field("", description="Where in the record the fault lies, dotted; empty if it is the whole.")

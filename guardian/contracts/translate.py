@@ -65,10 +65,14 @@ def _episode(given: wire.EpisodeWire | None) -> Episode | None:
     )
 
 
+# Objects in a write whose own unknown fields are kept; a field of another name is unknown itself, whatever it holds.
+_OPEN_OBJECTS = ("source", "scope", "episode")
+
+
 def _extra(given: wire.WrittenData) -> dict[str, Any]:
     """Give the unknown fields; those inside source, scope and episode under the name of their object."""
     extra = dict(given.model_extra) if given.model_extra else {}
-    for name in ("source", "scope", "episode"):
+    for name in _OPEN_OBJECTS:
         nested = getattr(given, name)
         if nested is not None and nested.model_extra:
             extra[name] = dict(nested.model_extra)
@@ -256,7 +260,7 @@ def to_data(event: Event) -> dict[str, Any]:
             data["replacement"] = to_data(inline)
         case Written():
             for name, value in data.pop("extra", {}).items():
-                data[name] = {**data.get(name, {}), **value} if name in _OBJECTS else value
+                data[name] = {**data.get(name, {}), **value} if name in _OPEN_OBJECTS else value
     return data
 
 

@@ -19,6 +19,11 @@ from typing import Any
 # Namespace of all ids made here; moving it makes every stored id unreachable.
 NAMESPACE = uuid.UUID("6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11")
 
+# Length of a dense vector: its square must fit a 32-bit float with room to spare. Beyond these, engines store zeros or infinities
+# without a word. One pair for what is refused on the way in, what a model may give and what a store takes: were the store's narrower,
+# one event would stop its partition.
+MIN_NORM, MAX_NORM = 1e-15, 1e15
+
 
 class PointKind(StrEnum):
     """What a stored point is; the payload field `point`."""

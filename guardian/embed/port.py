@@ -17,16 +17,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
+from guardian.core.point import MAX_NORM, MIN_NORM
 from guardian.errors import ConfigError, DependencyError, RecordError
 
 Vector = tuple[float, ...]
-
-# Engines square components in 32-bit floats (largest 3.4e38, smallest normal 1.2e-38); outside this range of the norm
-# the cosine is lost and the vector is stored as zero. No real model comes near either end.
-NORM_MIN: Final = 1.1e-19
-NORM_MAX: Final = 1.8e19
 
 
 class Embedder(Protocol):
@@ -88,7 +84,7 @@ def check_vectors(vectors: Sequence[Sequence[float]], *, expected: int, size: in
         vector = _round(values, model)
         if size is not None and len(vector) != size:
             raise _wrong_size(model, given=len(vector), size=size)
-        if not NORM_MIN <= math.hypot(*vector) <= NORM_MAX:  # false for NaN, too
+        if not MIN_NORM <= math.hypot(*vector) <= MAX_NORM:  # false for NaN, too
             unusable.append(index)
         checked.append(vector)
     if unusable:

@@ -16,14 +16,11 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from guardian.core.point import Patch, Phase, PointKind, Upsert
+from guardian.core.point import MAX_NORM, MIN_NORM, Patch, Phase, PointKind, Upsert
 from guardian.errors import InvariantError
 from guardian.ports import Fence, SearchQuery
 from guardian.store.layout import INDEXES, TENANT, VERSION, IndexType
 
-# Norms whose square fits a 32-bit float with room to spare; beyond them engines store zeros or infinities without a
-# word.
-MIN_NORM, MAX_NORM = 1e-15, 1e15
 MAX_SPARSE_INDEX = 2**32 - 1
 # Engines turn larger integers into floats.
 MAX_INTEGER = 2**63 - 1

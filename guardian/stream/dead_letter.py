@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+import orjson
 import structlog
 from aiokafka import TopicPartition
 
@@ -36,11 +37,12 @@ from guardian.stream.plane.origin import TIMESTAMP_HEADER, Record, to_time
 log = structlog.stdlib.get_logger(__name__)
 
 CUT_HEADER = "guardian-cut"
-# Room for everything in a letter that is not the value: message, path, names, envelope, and headers up to half of it.
-_MARGIN_BYTES = 16_384
 # A dead-letter topic that does not even take this has been set up wrongly.
 _LEAST_BYTES = 32_768
-_MAX_NAME = 1_024
+# What a cut letter keeps beside the value, as JSON that may need six bytes for a character: with the envelope less than the above.
+_MAX_HEADER_BYTES = 8_192
+_MAX_NAME_BYTES = 2_048
+_MAX_MESSAGE_CHARS = 2_000
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 # Silence of a broker while letters are read, seconds.
 _IDLE_S = 15.0
@@ -108,22 +110,29 @@ def is_cut(letter: DeadLetter) -> bool:
 
 
 def _cut(letter: DeadLetter, value: bytes, *, max_bytes: int) -> DeadLetter:
-    kept = value[: (max_bytes - _MARGIN_BYTES) * 3 // 4]
     digest = hashlib.sha256(value).hexdigest()
     note = f"{len(value)} bytes, sha256 {digest}"
-    headers = letter.headers if sum(len(entry.model_dump_json()) for entry in letter.headers) < _MARGIN_BYTES // 2 else ()
+    headers = letter.headers if sum(len(entry.model_dump_json().encode()) for entry in letter.headers) < _MAX_HEADER_BYTES else ()
     mark = HeaderEntry(name=CUT_HEADER, value=base64.b64encode(note.encode()).decode())
     place = f"{letter.topic}, partition {letter.partition}, offset {letter.offset}"
-    return letter.model_copy(
+    message = f"{letter.message[:_MAX_MESSAGE_CHARS]} Too large for a dead letter: cut from {note}; the whole lies in {place}."
+    bare = letter.model_copy(
         update={
-            "raw": base64.b64encode(kept).decode(),
+            "raw": "",
             "headers": (*headers, mark),
-            "message": f"{letter.message[:2000]} Too large for a dead letter: cut from {note}; the whole lies in {place}.",
-            "path": letter.path[:_MAX_NAME],
-            "space": letter.space if len(letter.space or "") <= _MAX_NAME else None,
-            "memory_id": letter.memory_id if len(letter.memory_id or "") <= _MAX_NAME else None,
+            "message": message,
+            "path": _drop_long(letter.path) or "",
+            "space": _drop_long(letter.space),
+            "memory_id": _drop_long(letter.memory_id),
         }
     )
+    left_bytes = max_bytes - len(encode_outcome(bare, time=bare.timestamp))
+    return bare.model_copy(update={"raw": base64.b64encode(value[: left_bytes // 4 * 3]).decode()})
+
+
+def _drop_long(name: str | None) -> str | None:
+    """Give a name, or nothing when it is long as JSON; half a name would name something else."""
+    return name if name is None or len(orjson.dumps(name)) <= _MAX_NAME_BYTES else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ Independent outside sources are never tied together for saying the same thing. S
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from guardian.core.claim import digest_subject
 from guardian.core.fact import LinkFact
@@ -163,8 +163,10 @@ def _infer_session(world: World, node: Node, policy: Policy, restates: Restates)
     if session is None or not is_agent:
         return ()
     at = node.order[0]
-    reads = [r for r in world.reads_of_session(session) if at - policy.session_window <= r.ref.time <= at]
-    latest = sorted(reads, key=lambda read: read.ref.order)[-policy.session_reads :]
+    reads = sorted(
+        (r for r in world.reads_of_session(session) if _is_within(r.ref.time, at, policy)), key=lambda read: read.ref.order
+    )
+    latest = reads[max(0, len(reads) - policy.session_reads) :]
     candidates: dict[str, Node] = {}
     for read in latest:
         for memory_id in read.retrieved:
@@ -210,5 +212,10 @@ def find_readers(world: World, session_id: str | None, read_at: datetime, policy
     return {
         node.memory_id
         for node in world.records_of_session(session_id)
-        if read_at <= node.order[0] <= read_at + policy.session_window and not any(edge.how != "inferred" for edge in node.edges)
+        if _is_within(read_at, node.order[0], policy) and not any(edge.how != "inferred" for edge in node.edges)
     }
+
+
+def _is_within(read_at: datetime, written_at: datetime, policy: Policy) -> bool:
+    """Tell whether a read counts for a write; by their distance, since the window may reach beyond the calendar."""
+    return timedelta(0) <= written_at - read_at <= policy.session_window

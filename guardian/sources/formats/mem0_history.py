@@ -131,12 +131,20 @@ def _iter_database(database: sqlite3.Connection, name: str, options: SourceOptio
 
 def _find_history(database: sqlite3.Connection) -> tuple[str, str] | None:
     """Give the table to read and what to select from it; None when no generation fits."""
-    for table in ("history", *_LEFTOVERS):
+    tables = _list_tables(database)
+    # A leftover beside a history of an unknown shape is not what the file says now.
+    for table in ("history",) if "history" in tables else _LEFTOVERS:
         columns = {row[1].decode("utf-8", "replace") for row in database.execute(f"PRAGMA table_info({table})")}
         for required, selection in _GENERATIONS:
-            if required <= columns:
+            if table in tables and required <= columns:
                 return table, selection
     return None
+
+
+def _list_tables(database: sqlite3.Connection) -> set[str]:
+    """Give the names of the tables, in lower case as SQLite compares them; views are none, for one can go on for ever."""
+    names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {row[0].decode("utf-8", "replace").lower() for row in names if isinstance(row[0], bytes)}
 
 
 def _require_history(database: sqlite3.Connection, name: str) -> tuple[str, str]:
@@ -178,7 +186,7 @@ def translate_history(
         raise RecordError(SourceReason.ID_MISSING, "the row has no id or no memory_id")
     operation = row.event.upper() if isinstance(row.event, str) else None
     if operation not in {"ADD", "UPDATE", "DELETE"}:
-        raise RecordError(SourceReason.OPERATION_UNKNOWN, f"event {row.event!r} is none of ADD, UPDATE, DELETE")
+        raise RecordError(SourceReason.OPERATION_UNKNOWN, f"event {row.event!r:.80} is none of ADD, UPDATE, DELETE")
     stamp, is_inferred = _date(row, operation, times.get(row.memory_id))
     times[row.memory_id] = max(stamp.time, times.get(row.memory_id, stamp.time))
     marks = {"format": event_source.replace(":", "."), **_metadata(row, operation, stamp, is_inferred=is_inferred)}
@@ -250,7 +258,7 @@ def _render(values: Sequence[Any]) -> bytes:
 
 def _iter_notes(database: sqlite3.Connection, name: str, table_read: str) -> Iterator[Skipped]:
     """Account for the tables that give no events."""
-    tables = {row[0].decode() for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = _list_tables(database)
     for table in _LEFTOVERS:
         if table not in tables or table == table_read:
             continue

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -35,6 +35,7 @@ FileT_co = TypeVar("FileT_co", bound=Readable, covariant=True)
 FileT = TypeVar("FileT", bound=Readable)
 
 _STEP = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ class SnapshotDiffer:
             entry.version = self._version
             return None
         op = ChangeOp.UPDATE if entry is not None and entry.digest is not None else ChangeOp.CREATE
-        when, basis = _choose_time(time, self._time, None if entry is None else entry.time + _STEP)
+        when, basis = _choose_time(time, self._time, None if entry is None else _step(entry.time))
         self._entries[memory_id] = _Entry(digest, when, self._version)
         return Change(op=op, memory_id=memory_id, time=when, basis=basis)
 
@@ -164,7 +165,7 @@ def order_versions(paths: Sequence[FileT], options: SourceOptions) -> list[Versi
     series: list[VersionOf[FileT]] = []
     for version in versions:
         is_behind = not series or version.time > series[-1].time
-        series.append(version if is_behind else replace(version, time=series[-1].time + _STEP, time_from="order"))
+        series.append(version if is_behind else replace(version, time=_step(series[-1].time), time_from="order"))
     return series
 
 
@@ -176,6 +177,11 @@ def _date(path: FileT, options: SourceOptions) -> VersionOf[FileT]:
     if not isinstance(path, Path):
         raise InvariantError(f"{path.name} is no file and has no time in its name")
     return VersionOf(path=path, time=fetch_file_time(path), time_from="mtime")
+
+
+def _step(time: datetime) -> datetime:
+    """Give the next instant; the last one of the calendar has none and stays, to be refused as lying in the future."""
+    return time + _STEP if time < _LAST else time
 
 
 def _choose_time(own: datetime | None, version: datetime, floor: datetime | None) -> tuple[datetime, TimeBasis]:

@@ -51,7 +51,12 @@ def build_origin(options: SourceOptions, *, kind: SourceKind | None, ref: str, a
     return origin if actor is None else {**origin, "actor": actor}
 
 
+# Characters up to which a part is digested on NFC. A longer one is no text that is accepted later, and a long run of combining marks in
+# disorder costs its square.
+_MAX_NORMAL_CHARS = 32_768
+
+
 def digest_parts(*parts: str, size: int = 32) -> str:
-    """Give the first `size` hex digits of a digest over parts, on NFC; the parts cannot run into one another."""
-    normalized = [unicodedata.normalize("NFC", part) for part in parts]
+    """Give the first `size` hex digits of a digest over parts, on NFC but for huge ones; the parts cannot run into one another."""
+    normalized = [unicodedata.normalize("NFC", part) if len(part) <= _MAX_NORMAL_CHARS else part for part in parts]
     return hashlib.sha256(orjson.dumps(normalized)).hexdigest()[:size]

@@ -8,8 +8,9 @@ from pathlib import Path
 from guardian.errors import RecordError
 from guardian.sources.reason import SourceReason
 
-# What reading a damaged database raises: the driver fails to decode its own message about a schema that is not UTF-8.
-SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+# What reading a damaged database raises; the second where SQLite quotes bytes of it in its message, the third where a length in it is
+# out of all proportion, long before memory is short.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 _MAGIC = b"SQLite format 3\x00"
 

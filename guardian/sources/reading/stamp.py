@@ -50,7 +50,7 @@ def read_time(value: str) -> Stamp:
             return Stamp(value, parsed.replace(tzinfo=UTC), is_zone_assumed=True)
         return Stamp(value, parsed.astimezone(UTC))
     except (ValueError, OverflowError) as error:
-        raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is no ISO 8601 time") from error
+        raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r:.80} is no ISO 8601 time") from error
 
 
 def read_written_time(value: str) -> Stamp:

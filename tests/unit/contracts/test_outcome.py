@@ -167,3 +167,14 @@ def test_what_is_no_dead_letter_is_refused(value: bytes) -> None:
     """The dead-letter topic may hold other things; they are named as such."""
     with pytest.raises(RecordError, match="no dead letter"):
         read_dead_letter(value)
+
+
+@pytest.mark.parametrize("fields", [{"raw": "abcde"}, {"raw": "é"}, {"raw": "a b="}, {"headers": [{"name": "h", "value": "!"}]}])
+def test_a_dead_letter_whose_bytes_are_no_base64_is_refused(fields: dict[str, Any]) -> None:
+    """What is read as a letter gives its record back; it is not found out when the record is wanted."""
+    error = RecordError("not_json", "no JSON")
+    letter = build_dead_letter(error, b"{", topic="t", partition=0, offset=0, timestamp=T0)
+    document = orjson.loads(encode_outcome(letter, time=T0))
+    document["data"] |= fields
+    with pytest.raises(RecordError, match="no dead letter"):
+        read_dead_letter(orjson.dumps(document))

@@ -51,6 +51,7 @@ WRITES = st.fixed_dictionaries(
         "vector": st.lists(st.floats(0.1, 1), min_size=1, max_size=4),
         "metadata": OBJECTS,
         "surprise": JSON,
+        "authority": JSON,  # known elsewhere, unknown here
     },
 )
 REASONED = {"authority": SOURCES, "reason": TEXT}

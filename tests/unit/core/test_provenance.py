@@ -90,7 +90,7 @@ def test_nothing_else_is_a_recap(recap: dict[str, object]) -> None:
 
 
 def test_only_the_latest_reads_count() -> None:
-    """With a limit of one read the text of an earlier read is not looked at."""
+    """With a limit of one read the text of an earlier read is not looked at, with a limit of none no text is."""
     events = [
         written("m", KILN, src="user"),
         written("z", "Depot 7 is full", src="user"),
@@ -99,7 +99,20 @@ def test_only_the_latest_reads_count() -> None:
         written("r", AGAIN, session="q", t=3),
     ]
     assert parents(build_world(*events), "r") == [("m", "inferred")]
-    assert parents(build_world(*events, policy=Policy(session_reads=1)), "r") == []
+    for limit in (1, 0):
+        assert parents(build_world(*events, policy=Policy(session_reads=limit)), "r") == []
+
+
+def test_a_window_may_reach_beyond_the_calendar() -> None:
+    """A session in the first hour of the year 1 is a session like any other."""
+    first = ["0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "0001-01-01T00:00:02Z"]
+    events = [
+        written("m", KILN, src="user", t=first[0]),
+        read("m", session="q", t=first[1]),
+        written("r", AGAIN, session="q", t=first[2]),
+    ]
+    for order in itertools.permutations(events):
+        assert parents(build_world(*order), "r") == [("m", "inferred")]
 
 
 def test_a_text_that_loses_its_reference_is_no_parent_any_more() -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardian.core.point import MAX_NORM, MIN_NORM
 from guardian.embed.given import GivenEmbedder
-from guardian.embed.port import NORM_MAX, NORM_MIN, blame_text, check_vectors, text_index
+from guardian.embed.port import blame_text, check_vectors, text_index
 from guardian.errors import ConfigError, DependencyError, InvariantError, RecordError
 
 FAULTY = [
@@ -31,10 +32,10 @@ def test_what_passes_is_float32_of_the_size_and_has_a_direction(rows: list[list[
     try:
         vectors = check_vectors(rows, expected=len(rows), size=3, model="m")
     except (DependencyError, RecordError):
-        assert any(not NORM_MIN <= math.hypot(*row) <= NORM_MAX for row in rows)
+        assert any(not MIN_NORM <= math.hypot(*row) <= MAX_NORM for row in rows)
         return
     assert vectors == [tuple(row) for row in rows]
-    assert all(NORM_MIN <= math.hypot(*vector) <= NORM_MAX for vector in vectors)
+    assert all(MIN_NORM <= math.hypot(*vector) <= MAX_NORM for vector in vectors)
 
 
 def test_doubles_are_rounded_to_what_a_store_keeps() -> None:

@@ -79,6 +79,19 @@ def test_headers_and_names_cannot_make_a_letter_too_large() -> None:
     assert is_cut(letter)
 
 
+@pytest.mark.parametrize("character", ["\x01", "\U0001f33f", "\u00e9", '"'])
+def test_a_letter_fits_whatever_its_names_are_made_of(character: str) -> None:
+    """JSON may need six bytes for a character: limits are in bytes as written, down to the smallest letter."""
+    name = character * 1_024
+    value = {"specversion": "1.0", "space": name, "data": {"memory_id": name, "text": "x" * 50_000}}
+    error = RecordError("time_bad", f"{character * 5_000} is no time", path=name)
+    kept = record(value, topic="t" * 249, headers=[(character * 1_200, b"y")])
+    letter, encoded = encode_letter(Refused(record=kept, error=error), max_bytes=32_768)
+    assert len(encoded) <= 32_768
+    assert is_cut(letter)
+    assert letter.value
+
+
 async def test_a_topic_that_takes_less_gets_shorter_letters() -> None:
     """What the topic refuses is sent again, shorter, and all others once."""
     producer = CollectingProducer(max_bytes=300_000)

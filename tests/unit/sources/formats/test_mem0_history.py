@@ -271,6 +271,50 @@ def test_another_database_with_a_history_table_is_not_taken_for_mem0(tmp_path: P
     assert Mem0HistorySource().detect(make(tmp_path / "any.name", {"history": (H3, [])}))
 
 
+def test_a_leftover_beside_a_history_of_unknown_shape_is_not_read_in_its_place(tmp_path: Path) -> None:
+    """Old rows are not what the database says now: its history is unknown, and says so."""
+    old = ("1", "a", None, "x", "add", "2024-07-15 10:00:00", 0)
+    path = make(tmp_path / "h.db", {"history": ("id TEXT, memory TEXT", [("1", "x")]), "history_old": (H1, [old])})
+    assert not Mem0HistorySource().detect(path)
+    assert [item.reason for item in read(path) if isinstance(item, Broken)] == ["shape_unknown"]
+
+
+def test_a_view_is_no_history(tmp_path: Path) -> None:
+    """A view can go on for ever."""
+    path = make(tmp_path / "h.db", {"t": (H3, [])})
+    names = "id, memory_id, old_memory, new_memory, event, created_at, updated_at, is_deleted, actor_id, role"
+    endless = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT {', '.join('i' * 10)} FROM n"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"CREATE VIEW history ({names}) AS {endless}")
+    assert not Mem0HistorySource().detect(path)
+    assert [item.reason for item in read(path) if isinstance(item, Broken)] == ["shape_unknown"]
+
+
+def test_a_table_whose_name_is_no_text_is_passed_over(tmp_path: Path) -> None:
+    """The rows of the history are read whatever stands beside it."""
+    path = make(tmp_path / "h.db", {"history": (H3, []), "abcd": ("id TEXT", [])})
+    path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xff\xfe"))
+    assert read(path) == []
+
+
+def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    """SQLite quotes the bytes in its own message; the file is a dead letter all the same."""
+    path = make(tmp_path / "h.db", {"history": (H3, [])})
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE TABL\x82"))
+    assert not Mem0HistorySource().detect(path)
+    assert [item.reason for item in read(path) if isinstance(item, Broken)] == ["file_damaged"]
+
+
+def test_a_message_does_not_repeat_a_long_cell(tmp_path: Path) -> None:
+    """What is wrong is said in a few words; the cell itself is in the dead letter."""
+    rows = [
+        ("1", "a", None, "x", "x" * 9000, None, None, 0, None, None),
+        ("2", "a", None, "x", "ADD", "t" * 9000, None, 0, None, None),
+    ]
+    items = history(tmp_path / "h.db", *rows)
+    assert [len(item.message) < 500 < len(item.raw) for item in items if isinstance(item, Broken)] == [True, True]
+
+
 def test_unfinished_changes_beside_the_database_are_refused_not_missed(tmp_path: Path) -> None:
     """Name the mend when the last rows stand in a write-ahead log."""
     path = tmp_path / "h.db"

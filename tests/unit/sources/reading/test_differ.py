@@ -160,3 +160,15 @@ def test_a_differ_without_a_version_is_a_bug() -> None:
     """Refuse statements that belong to no version."""
     with pytest.raises(AssertionError):
         SnapshotDiffer().observe("a", ["1"])
+
+
+def test_the_last_instant_of_the_calendar_is_followed_by_itself() -> None:
+    """A clock at the end of time costs no import: its events are refused one by one, as lying in the future."""
+    last = datetime.max.replace(tzinfo=UTC)
+    differ = SnapshotDiffer()
+    differ.start_version(T[0])
+    differ.observe("a", ["1"], time=last)
+    differ.start_version(T[1])
+    change = differ.observe("a", ["2"])
+    assert change is not None
+    assert (change.time, change.basis) == (last, TimeBasis.ORDER)

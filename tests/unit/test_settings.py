@@ -1,0 +1,45 @@
+"""Settings: what a file may hold, and what every wrong one is answered with."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from guardian.errors import ConfigError
+from guardian.settings import TOML_NAME, Settings, load_settings
+from guardian.wiring import build_kafka_security
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("policy.session_window_s = 1e300", "POLICY__SESSION_WINDOW_S"),
+        ("policy.session_window_s = inf", "POLICY__SESSION_WINDOW_S"),
+        ("policy.restate_threshold = nan", "POLICY__RESTATE_THRESHOLD"),
+        ("limits.future_tolerance_s = 1e12", "LIMITS__FUTURE_TOLERANCE_S"),
+        ("limits.retry_max_s = inf", "LIMITS__RETRY_MAX_S"),
+        ("kafka.session_timeout_s = 1e300", "KAFKA__SESSION_TIMEOUT_S"),
+        ("kafka.max_fetch_bytes = 1_000_000_000_000", "KAFKA__MAX_FETCH_BYTES"),
+        (f"a = {'[' * 2000}{']' * 2000}", TOML_NAME),
+        ("a = ", TOML_NAME),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, name: str) -> None:
+    """A number beyond the calendar or beyond the protocol, and a file that is none, stop at the start, not at an event."""
+    (tmp_path / TOML_NAME).write_text(line)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=name):
+        load_settings()
+
+
+def test_the_longest_durations_are_good_for_policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is accepted works: a century is a window."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / TOML_NAME).write_text("policy.session_window_s = 3_155_760_000\nlimits.future_tolerance_s = 3_155_760_000\n")
+    assert load_settings().policy_for("s").session_window == timedelta(days=36_525)
+
+
+def test_a_path_with_nul_is_a_wrong_setting() -> None:
+    """The mend names the settings of TLS, whatever the system says of the path."""
+    with pytest.raises(ConfigError, match="TLS"):
+        build_kafka_security(Settings(kafka={"security_protocol": "SSL", "ssl_cafile": "a\x00"}))
