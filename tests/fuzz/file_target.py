@@ -9,10 +9,6 @@ from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
-from guardian.sources.mcp import McpMemorySource
-from guardian.sources.mem0 import Mem0HistorySource
-from guardian.sources.native import NativeSource
-
 from guardian.contracts.codec import decode
 from guardian.contracts.outcome import build_dead_letter
 from guardian.contracts.reason import Reason
@@ -20,6 +16,9 @@ from guardian.dead_letter_file import FILE_NAME, DeadLetterFile, redrive_file
 from guardian.errors import ConfigError, RecordError
 from guardian.replay import Checkpoint, Replay
 from guardian.settings import TOML_NAME, load_settings
+from guardian.sources.formats.mcp_memory import McpMemorySource
+from guardian.sources.formats.mem0_history import Mem0HistorySource
+from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import Skipped, SourceOptions
 from guardian.wiring import build_decode_policy, build_kafka_options, build_policy_of
 from tests.fuzz.frame import build_database

@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from guardian.sources.native import NativeSource
 
 from guardian.contracts.codec import Decoded
 from guardian.errors import RecordError
+from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 from guardian.stream.plane.origin import Record
 from tests.builders import written

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from guardian.contracts.reason import Reason
 from guardian.sources.port import Broken
-from guardian.sources.reading.framing import HEAD_BYTES, MAX_ROW_BYTES, Readable, open_stream
+from guardian.sources.reading.framing import HEAD_BYTES, MAX_ROW_BYTES, UNPACKING_ERRORS, Readable, open_stream
 from guardian.sources.reason import SourceReason
 
 # Columns of a table; a line with more is no header.
@@ -21,7 +21,7 @@ def sniff_header(path: Readable) -> frozenset[str]:
         with open_stream(path) as stream:
             line = stream.readline(HEAD_BYTES).decode("utf-8-sig")
         names = next(csv.reader([line]), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
+    except (OSError, *UNPACKING_ERRORS, UnicodeDecodeError, csv.Error):
         return frozenset()
     return frozenset(names) if 1 < len(names) <= _MAX_COLUMNS else frozenset()
 
@@ -41,7 +41,7 @@ def iter_csv_rows(path: Readable) -> Iterator[tuple[int, dict[str, str] | Broken
         while True:
             try:
                 values = next(reader, None)
-            except (csv.Error, EOFError) as error:
+            except (csv.Error, *UNPACKING_ERRORS) as error:
                 yield (
                     number + 1,
                     Broken(position="", reason=SourceReason.FILE_DAMAGED, message=f"the CSV breaks off: {error}", raw=b""),

@@ -6,8 +6,6 @@ by its head alone, so that telling a format costs the same for a large file as f
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,17 @@ from typing import Any
 import orjson
 
 from guardian.contracts.reason import Reason
-from guardian.sources.reading.framing import BOM, HEAD_BYTES, STRUCTURE, Fault, Row, iter_rows, open_stream, sniff_objects
+from guardian.sources.reading.framing import (
+    BOM,
+    HEAD_BYTES,
+    STRUCTURE,
+    UNPACKING_ERRORS,
+    Fault,
+    Row,
+    iter_rows,
+    open_stream,
+    sniff_objects,
+)
 from guardian.sources.reason import SourceReason
 
 # Bytes of a document that is read whole. Parsed it takes some five times as much memory: 512 MiB need a machine of 4 GiB.
@@ -42,7 +50,7 @@ def sniff_value(path: Path) -> Any:
     try:
         with open_stream(path) as stream:
             head = stream.read(_SNIFFED_BYTES).removeprefix(BOM).lstrip()
-    except (OSError, EOFError, gzip.BadGzipFile, zlib.error):
+    except (OSError, *UNPACKING_ERRORS):
         return None
     end, cut, closers = _measure(head)
     try:
@@ -124,7 +132,7 @@ def _load(path: Path) -> Value | Fault:
     try:
         with open_stream(path) as stream:
             content = stream.read(MAX_DOCUMENT_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except UNPACKING_ERRORS as error:
         return Fault(1, SourceReason.FILE_DAMAGED, f"the compressed file ends or breaks: {error}", b"")
     if len(content) > MAX_DOCUMENT_BYTES:
         message = f"one JSON document of more than {MAX_DOCUMENT_BYTES} bytes"

@@ -1,13 +1,14 @@
-"""Cut a file into rows of JSON, without parsing them: JSON lines or one JSON array, plain or gzip.
+"""Cut a file into rows of JSON, without parsing them: JSON lines or one JSON array, plain, gzip or zstd.
 
 Rows are found by structure alone (line ends; commas at depth one outside strings), so a row with a fault inside costs
 itself and not its neighbours. A file is never held whole: at most one row of `MAX_ROW_BYTES` is in memory.
-Blank lines are no rows. Whether a file is gzip or an array is told by its first bytes, never by its name.
+Blank lines are no rows. Whether a file is compressed or an array is told by its first bytes, never by its name.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from itertools import islice
 from typing import IO, Any, Literal, Protocol, cast
 
 import orjson
+import zstandard
 
 from guardian.sources.reason import SourceReason
 
@@ -28,7 +30,11 @@ HEAD_BYTES = 64 * 1024
 # Rows looked at to tell a format: enough to pass some broken first lines, few enough to cost nothing.
 SNIFFED_ROWS = 20
 
+# What reading a compressed file raises when it breaks off or is damaged.
+UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+
 _CHUNK_BYTES = 64 * 1024
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 BOM = b"\xef\xbb\xbf"
 STRUCTURE = re.compile(rb'[\[\]{},"\\]')
 
@@ -77,7 +83,7 @@ def iter_rows(path: Readable) -> Iterator[Row | Fault]:
             for row in rows:
                 number = row.number
                 yield row
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except UNPACKING_ERRORS as error:
             yield Fault(
                 number + 1,
                 SourceReason.FILE_DAMAGED,
@@ -104,15 +110,73 @@ def sniff_objects(path: Readable) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def open_stream(path: Readable) -> Iterator[IO[bytes]]:
-    """Open for reading, through gzip when the first two bytes say so."""
+    """Open for reading, through gzip or zstd when the first bytes say so; what is given can be rewound to its beginning.
+
+    Reading raises `UNPACKING_ERRORS` where a compressed file breaks off or is damaged.
+    """
     with path.open("rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
+        head = file.read(len(_ZSTD))
         file.seek(0)
-        if not is_gzip:
+        if head.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+                yield cast(IO[bytes], unpacked)
+        elif head == _ZSTD:
+            with io.BufferedReader(_Zstd(file)) as unpacked:
+                yield cast(IO[bytes], unpacked)
+        else:
             yield file
-            return
-        with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
-            yield cast(IO[bytes], unpacked)
+
+
+class _Zstd(io.RawIOBase):
+    """A zstd stream that can be rewound, as every reader looks at the beginning first."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._open()
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Tell that it can be rewound."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read unpacked bytes.
+
+        Raises:
+            EOFError: The file ends inside a frame.
+        """
+        while not self._unpacked:
+            packed = self._packed or self._file.read(_CHUNK_BYTES)
+            self._packed = b""
+            if not packed:
+                if self._is_inside:
+                    raise EOFError("the file ends inside a zstd frame")
+                return 0
+            if not self._is_inside:
+                self._frame, self._is_inside = zstandard.ZstdDecompressor().decompressobj(), True
+            self._unpacked = self._frame.decompress(packed)
+            if self._frame.eof:
+                self._packed, self._is_inside = self._frame.unused_data, False
+        part = self._unpacked[: len(buffer)]
+        self._unpacked = self._unpacked[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Rewind; nothing else is needed."""
+        if (offset, whence) != (0, io.SEEK_SET):
+            raise io.UnsupportedOperation("a compressed file can only be rewound")
+        self._file.seek(0)
+        self._open()
+        return 0
+
+    def _open(self) -> None:
+        self._unpacked = self._packed = b""
+        self._is_inside = False
+        self._frame: zstandard.ZstdDecompressionObj = zstandard.ZstdDecompressor().decompressobj()
 
 
 def _is_array(stream: IO[bytes]) -> bool:

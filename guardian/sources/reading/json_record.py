@@ -6,7 +6,6 @@ opened.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -15,7 +14,7 @@ import orjson
 
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
-from guardian.sources.reading.framing import SNIFFED_ROWS, Fault, Readable, Row, iter_rows, open_stream
+from guardian.sources.reading.framing import SNIFFED_ROWS, UNPACKING_ERRORS, Fault, Readable, Row, iter_rows, open_stream
 from guardian.sources.reason import SourceReason
 
 # Bytes of one document. Parsed, it takes several times that; 512 MiB is beyond every export seen.
@@ -85,7 +84,7 @@ def _read_bytes(path: Readable) -> bytes:
     try:
         with open_stream(path) as stream:
             raw = stream.read(MAX_DOCUMENT_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, *UNPACKING_ERRORS) as error:
         raise RecordError(SourceReason.FILE_UNREADABLE, f"{path.name} cannot be read: {error}") from error
     if len(raw) > MAX_DOCUMENT_BYTES:
         raise RecordError(SourceReason.FILE_TOO_LARGE, f"{path.name} is one document of more than {MAX_DOCUMENT_BYTES} bytes")

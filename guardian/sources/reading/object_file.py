@@ -5,8 +5,6 @@ Their size is bounded, and so is the memory of an import. JSON lines and arrays 
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import orjson
 
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
-from guardian.sources.reading.framing import HEAD_BYTES, open_stream
+from guardian.sources.reading.framing import HEAD_BYTES, UNPACKING_ERRORS, open_stream
 from guardian.sources.reading.row_fields import require_object
 from guardian.sources.reason import SourceReason
 
@@ -75,5 +73,5 @@ def _read(path: Path, size: int) -> bytes:
     with open_stream(path) as stream:
         try:
             return stream.read(size).removeprefix(_BOM)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except UNPACKING_ERRORS as error:
             raise RecordError(SourceReason.FILE_DAMAGED, f"the compressed file ends or breaks: {error}") from error

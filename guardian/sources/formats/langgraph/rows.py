@@ -7,9 +7,7 @@ by row. What a row means is not judged here.
 from __future__ import annotations
 
 import csv
-import gzip
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
 from guardian.sources.reading.document import iter_values, sniff_value
 from guardian.sources.reading.fields import render
-from guardian.sources.reading.framing import HEAD_BYTES, MAX_ROW_BYTES, Fault, open_stream
+from guardian.sources.reading.framing import HEAD_BYTES, MAX_ROW_BYTES, UNPACKING_ERRORS, Fault, open_stream
 from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly
 from guardian.sources.reason import SourceReason
 
@@ -76,7 +74,7 @@ def find_form(path: Path) -> Form | None:
     with open_stream(path) as stream:
         try:
             head = stream.read(_SNIFFED_BYTES)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
+        except UNPACKING_ERRORS:
             return None
     if any((found := _COPY.match(line)) and found.group(1) == b"store" for line in head.splitlines()):
         return Form.PG_DUMP
@@ -106,7 +104,7 @@ def iter_found(path: Path, form: Form) -> Iterator[Found]:
     readers = {Form.SQLITE: _iter_sqlite, Form.PG_DUMP: _iter_dump, Form.CSV: _iter_csv, Form.JSON: _iter_json}
     try:
         yield from readers[form](path)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except UNPACKING_ERRORS as error:
         yield Found(path.name, Fault(0, SourceReason.FILE_DAMAGED, f"the compressed file ends or breaks: {error}", b""))
 
 

@@ -1,6 +1,7 @@
 """Ids of imported events: digests of what a statement is."""
 
 import pytest
+
 from guardian.sources.reading.envelope import digest_parts
 
 

@@ -1,11 +1,14 @@
 """Framing: rows are cut by structure, a fault costs its row, and nothing depends on names."""
 
 import gzip
+import hashlib
 import json
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,3 +124,32 @@ def test_sniffing_reads_past_broken_first_rows_and_never_raises(tmp_path: Path) 
     assert list(sniff_objects(path)) == [{"a": 1}]
     assert list(sniff_objects(tmp_path)) == []
     assert list(sniff_objects(tmp_path / "missing")) == []
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, zstandard.compress, lambda raw: zstandard.compress(raw[:9]) + zstandard.compress(raw[9:])]
+)
+def test_a_compressed_file_is_read_like_a_plain_one(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """Gzip and zstd, in one frame or several, told by the first bytes."""
+    raw = b"\n".join(b'{"n":%d}' % number for number in range(3_000))
+    path = tmp_path / "packed"
+    path.write_bytes(pack(raw))
+    rows = list(iter_rows(path))
+    assert all(isinstance(row, Row) for row in rows)
+    assert [row.raw for row in rows] == raw.split(b"\n")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("spoil", [lambda raw: raw[:-5], lambda raw: raw[:40] + b"\xff" * 40 + raw[80:]])
+def test_a_damaged_compressed_file_is_told(
+    tmp_path: Path, pack: Callable[[bytes], bytes], spoil: Callable[[bytes], bytes]
+) -> None:
+    """What stood before the fault is kept; the fault is one item at the end."""
+    raw = b"\n".join(
+        b'{"n":%d,"x":"%s"}' % (number, hashlib.sha256(b"%d" % number).hexdigest().encode()) for number in range(3_000)
+    )
+    path = tmp_path / "packed"
+    path.write_bytes(spoil(pack(raw)))
+    last = list(iter_rows(path))[-1]
+    assert isinstance(last, Fault)
+    assert last.reason == "file_damaged"
