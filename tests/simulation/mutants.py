@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+import pytest
+
 from guardian.contracts.message import build_messages
+from guardian.core import chain
+from guardian.core.chain import Standing
 from guardian.core.model import Event
 from guardian.core.plan import Plan
 from guardian.core.point import Phase
@@ -103,6 +108,19 @@ class _SkipsKnown(Pipeline):
         return bool(report.fetched) and all(outcome.disposition.value == "duplicate" for outcome in plan.outcomes)
 
 
+@contextmanager
+def _without_exemption() -> Iterator[None]:
+    """Let a correction exempt its own replacement alone, and fell those of the later corrections of its chain."""
+
+    def collect(component: list[Standing]) -> None:
+        for standing in component:
+            standing.exempting = set(standing.replacing)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "_collect_exempting", collect)
+        yield
+
+
 def _with_pipeline(pipeline: type[Pipeline]) -> type[Worker]:
     return type(f"With{pipeline.__name__}", (Worker,), {"pipeline_class": pipeline})
 
@@ -116,4 +134,5 @@ MUTANTS: dict[str, Parts] = {
     "ignores_conflicts": Parts(store=_IgnoresConflicts),
     "publishes_before_apply": Parts(worker=_with_pipeline(_PublishesFirst)),
     "skips_duplicates": Parts(worker=_with_pipeline(_SkipsKnown)),
+    "fells_later_replacements": Parts(crippled=_without_exemption),
 }
