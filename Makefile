@@ -56,7 +56,7 @@ bench: $(FULL) ## Run the benchmarks and print their tables.
 
 SEEDS ?= 200
 simulate: $(FULL) ## Drive the write path through SEEDS simulated worlds of faults.
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --processes 2
 
 clean: ## Remove the environments and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
