@@ -61,7 +61,7 @@ bench: $(FULL) ## Run the benchmarks and print their tables.
 
 SEEDS ?= 200
 simulate: $(FULL) ## Drive the write path through SEEDS simulated worlds of faults.
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --processes 2
 
 MINUTES ?= 10
 TARGET ?=

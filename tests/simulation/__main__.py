@@ -6,8 +6,8 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 
+from tests.simulation.play import iter_reports
 from tests.simulation.shrink import describe, shrink
 from tests.simulation.world import Report, Script, simulate
 
@@ -18,7 +18,7 @@ def main() -> int:
     if options.seed is not None:
         return _play_one(options.seed, shows_trace=options.trace, runs=0 if options.trace else options.shrink)
     begun, reports = time.monotonic(), []
-    for report in iter_reports(options.start, options.seeds):
+    for report in iter_reports(options.start, options.seeds, processes=options.processes):
         reports.append(report)
         if report.violation is not None:
             _write(f"seed {report.script.seed}: {report.violation}")
@@ -27,12 +27,6 @@ def main() -> int:
     if failed and options.shrink:
         _write(describe(shrink(failed[0], runs=options.shrink)))
     return 1 if failed else 0
-
-
-def iter_reports(start: int, count: int) -> Iterator[Report]:
-    """Play seeds one after the other."""
-    for seed in range(start, start + count):
-        yield simulate(Script(seed=seed))
 
 
 def summarise(reports: list[Report], *, spent_s: float) -> str:
@@ -65,6 +59,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="number of seeds to play (%(default)s)")
     parser.add_argument("--start", type=int, default=0, help="first of them (%(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share them (%(default)s)")
     parser.add_argument("--seed", type=int, help="play this one alone, and shrink it if it fails")
     parser.add_argument("--trace", action="store_true", help="with --seed: the whole trace, nothing shrunk")
     parser.add_argument("--shrink", type=int, default=400, help="plays that shrinking may take; 0 for none (%(default)s)")

@@ -7,6 +7,7 @@ is left out begins like the run with it: that is what lets a failing seed shrink
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from enum import StrEnum
 from random import Random
 
@@ -50,10 +51,18 @@ class Faults:
         random: Their stream.
         dropped: Numbers of questions that are answered with no whatever was drawn.
         until: From this question on nothing strikes.
+        rates: Chances that are not drawn.
     """
 
-    def __init__(self, random: Random, *, dropped: frozenset[int] = frozenset(), until: int | None = None) -> None:
-        self.rates = {fault: random.choice(rates) for fault, rates in _RATES.items()}
+    def __init__(
+        self,
+        random: Random,
+        *,
+        dropped: frozenset[int] = frozenset(),
+        until: int | None = None,
+        rates: Mapping[Fault, float] | None = None,
+    ) -> None:
+        self.rates = {fault: random.choice(drawn) for fault, drawn in _RATES.items()} | dict(rates or {})
         self.is_on = True
         self.struck: list[tuple[int, Fault]] = []
         self._random = random

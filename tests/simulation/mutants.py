@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+import pytest
+
 from guardian.contracts.message import build_messages
+from guardian.core import chain
+from guardian.core.chain import Standing
 from guardian.core.model import Event
 from guardian.core.plan import Plan
 from guardian.core.point import Phase
@@ -14,6 +19,7 @@ from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
 from guardian.stream.plane.batch import Batch
 from guardian.stream.plane.origin import Record
+from tests.simulation.faults import Fault
 from tests.simulation.storage import StoreClient
 from tests.simulation.worker import Worker
 from tests.simulation.world import Parts
@@ -103,17 +109,34 @@ class _SkipsKnown(Pipeline):
         return bool(report.fetched) and all(outcome.disposition.value == "duplicate" for outcome in plan.outcomes)
 
 
+@contextmanager
+def _without_exemption() -> Iterator[None]:
+    """Let a correction exempt its own replacement alone, and fell those of the later corrections of its chain."""
+
+    def collect(component: list[Standing]) -> None:
+        for standing in component:
+            standing.exempting = set(standing.replacing)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "_collect_exempting", collect)
+        yield
+
+
 def _with_pipeline(pipeline: type[Pipeline]) -> type[Worker]:
     return type(f"With{pipeline.__name__}", (Worker,), {"pipeline_class": pipeline})
 
 
+# What the fence is there for, and nothing that would make good for it: some seed of five then tells whether there is one.
+_TAKEOVERS = dict.fromkeys(Fault, 0.0) | {Fault.TAKEOVER: 0.05}
+
 MUTANTS: dict[str, Parts] = {
-    "no_fence": Parts(is_fenced=False),
+    "no_fence": Parts(is_fenced=False, rates=_TAKEOVERS),
     "commits_before_apply": Parts(worker=_CommitsFirst),
     "forgets_dead_letters": Parts(worker=_ForgetsLetters),
     "patches_before_records": Parts(store=_PatchesFirst),
     "parents_before_children": Parts(store=_ParentsFirst),
-    "ignores_conflicts": Parts(store=_IgnoresConflicts),
+    "ignores_conflicts": Parts(store=_IgnoresConflicts, rates=_TAKEOVERS),
     "publishes_before_apply": Parts(worker=_with_pipeline(_PublishesFirst)),
     "skips_duplicates": Parts(worker=_with_pipeline(_SkipsKnown)),
+    "fells_later_replacements": Parts(crippled=_without_exemption),
 }

@@ -10,24 +10,24 @@ import pytest
 
 from tests.simulation.__main__ import summarise
 from tests.simulation.mutants import MUTANTS
+from tests.simulation.play import iter_reports
 from tests.simulation.shrink import describe, shrink
 from tests.simulation.world import Report, Script, list_items, simulate
 
-# How long seeds are played, and how many of them whatever the time.
-SECONDS = float(os.environ.get("GUARDIAN_SIMULATION_SECONDS", "60"))
-LEAST_SEEDS = 20
-# The same seeds on every machine, fast or slow. Beyond them lie seeds that still tell of the open defects that docs/simulation.md lists.
-MOST_SEEDS = 150
+# The same seeds on every machine, fast or slow: about as many as two processes play in a minute and a half.
+SEEDS = int(os.environ.get("GUARDIAN_SIMULATION_SEEDS", "800"))
+PROCESSES = 2
+# Seeds that are enough to meet every fault.
+FEW_SEEDS = 20
 # Seeds within which each mutant must be found; about five times the first that finds it.
 SEEDS_TO_FIND = 150
 
 
 @pytest.mark.slow
 def test_every_promise_holds_in_every_seed(capsys: pytest.CaptureFixture[str]) -> None:
-    """As many of the first seeds as fit in the time: nothing is lost, nothing is shown too long, all comes to rest where the reference is."""
+    """The first seeds: nothing is lost, nothing is shown too long, all comes to rest where the reference is."""
     begun, reports = time.monotonic(), list[Report]()
-    while len(reports) < LEAST_SEEDS or (len(reports) < MOST_SEEDS and time.monotonic() - begun < SECONDS):
-        report = simulate(Script(seed=len(reports)))
+    for report in iter_reports(0, SEEDS, processes=PROCESSES):
         if report.violation is not None:
             pytest.fail(describe(shrink(report, runs=200)), pytrace=False)
         reports.append(report)
@@ -68,9 +68,9 @@ def test_a_failing_seed_shrinks_and_is_told() -> None:
 
 def test_worlds_differ_and_are_stormy() -> None:
     """Some twenty seeds together know every fault; without that the promises above would be cheap."""
-    reports = [simulate(Script(seed=seed)) for seed in range(LEAST_SEEDS)]
+    reports = [simulate(Script(seed=seed)) for seed in range(FEW_SEEDS)]
     missing = [
         fault for fault in reports[0].faults.keys() | {"crash", "takeover", "rewind"} if not sum(r.faults[fault] for r in reports)
     ]
     assert not missing
-    assert sum(report.compared for report in reports) > 10 * LEAST_SEEDS
+    assert sum(report.compared for report in reports) > 10 * FEW_SEEDS

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -54,12 +56,21 @@ class Script:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What may be put in the place of the real thing, to see whether the checks notice."""
+    """What may be put in the place of the real thing, to see whether the checks notice.
+
+    Attributes:
+        is_fenced: False takes the fence from the store.
+        is_marked: False takes the marks from the fence.
+        rates: Chances of faults, instead of those that the seed draws.
+        crippled: Takes a rule from the core for as long as the world lasts.
+    """
 
     worker: type[Worker] = Worker
     store: type[StoreClient] = StoreClient
     is_fenced: bool = True
     is_marked: bool = True
+    rates: Mapping[Fault, float] = field(default_factory=dict)
+    crippled: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +105,7 @@ class World:
         self.items = list_items(script)
         self.policy, reference = self._random.choice(POLICIES)
         self.schedule = Schedule(turns)
-        self.faults = Faults(faults, dropped=script.dropped_faults, until=script.faults_until)
+        self.faults = Faults(faults, dropped=script.dropped_faults, until=script.faults_until, rates=parts.rates)
         self.broker = Broker(self.schedule, partitions=self._random.choice((1, 1, 2, 3)))
         self.server = Server.build(is_fenced=parts.is_fenced, is_marked=parts.is_marked)
         self.checks = Checks(self.broker, self.server, Truth(reference))
@@ -260,12 +271,12 @@ class World:
     # The end
 
     async def _check_replay(self) -> None:
-        """Read everything again, in another cut: nothing is to be written."""
+        """Read everything again, one by one and in another cut: nothing is to be written."""
         pipeline = Pipeline(store=self.server.memory, policy_of=lambda _: self.policy, decide_in_thread=1 << 30)
         events = self._list_events()
-        for size in (1, self._random.randint(2, 9), len(events)):
-            for start in range(0, len(events), max(1, size)):
-                batch = events[start : start + max(1, size)]
+        for size in (1, self._random.choice((self._random.randint(2, 9), max(1, len(events))))):
+            for start in range(0, len(events), size):
+                batch = events[start : start + size]
                 plan = await pipeline.plan(batch, BatchReport())
                 if plan.phases:
                     raise Violation(f"P6: reading {len(batch)} events again from {start} would write {plan.phases}")
@@ -280,7 +291,10 @@ class World:
             raise Violation(f"P2: points: {difference}")
 
     def _list_events(self) -> list[Event]:
-        return [self.checks.events[place] for place in sorted(self.checks.events.keys() - self.checks.misplaced)]
+        """Give every good event once."""
+        places = sorted(self.checks.events.keys() - self.checks.misplaced)
+        events = [self.checks.events[place] for place in places]
+        return list({(event.space, event.ref): event for event in events}.values())
 
 
 def _by_key(payloads: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -293,14 +307,25 @@ def _split(seed: int) -> list[Random]:
     return [Random(master.getrandbits(64)) for _ in range(5)]
 
 
+@lru_cache(maxsize=1_000)
+def _build_items(seed: int) -> tuple[Item, ...]:
+    return tuple(build_population(_split(seed)[0]))
+
+
 def list_items(script: Script) -> list[Item]:
     """Give the records of a script."""
-    return [item for item in build_population(_split(script.seed)[0]) if item.number not in script.dropped_items]
+    return [item for item in _build_items(script.seed) if item.number not in script.dropped_items]
 
 
 def simulate(script: Script, parts: Parts | None = None) -> Report:
     """Play a script to its end or to the first broken promise."""
-    world = World(script, parts or Parts())
+    parts = parts or Parts()
+    with parts.crippled():
+        return _simulate(script, parts)
+
+
+def _simulate(script: Script, parts: Parts) -> Report:
+    world = World(script, parts)
     report = Report(script=script, items=len(world.items))
     play = world.play()
     try:

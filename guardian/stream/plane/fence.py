@@ -7,8 +7,9 @@ for all partitions in it; a partition whose last commit lies a leap behind is co
 partitions cannot commit, so it can never come above its successor, whatever offsets either of them writes.
 
 Neither the group's generation nor the offset would do: generations begin anew when a group expires (seven days without members) and
-offsets are read again by every successor. A partition without a committed version begins at the present second, above all versions of
-a group that is gone, since no worker takes a million numbers a second. Only this first number depends on a clock.
+offsets are read again by every successor. No owner begins below the present second: that lies above all versions of a group that is
+gone, and of the partition that a space lived in before partitions were added, since no worker takes a million numbers a second. Clocks
+are only leaned on there; that a successor comes above its predecessor of the same partition needs none.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ def take_over(metadata: str, now_s: float) -> int:
         metadata: Of the offset committed last; empty where there is none, or where a broker does not keep it.
         now_s: Seconds since 1970.
     """
+    now = int(now_s) * _PER_SECOND
     if metadata.isascii() and metadata.isdigit() and int(metadata) <= _MAX_VERSION - LEAP:
-        return int(metadata) + LEAP
-    return int(now_s) * _PER_SECOND
+        return max(int(metadata) + LEAP, now)
+    return now
 
 
 def format_version(version: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,7 @@ from qdrant_client.http.api.points_api import jsonable_encoder
 
 from guardian.core.needs import Needs
 from guardian.core.point import Patch, Phase, Upsert, build_point_id
-from guardian.errors import ConfigError, DependencyError, InvariantError
+from guardian.errors import ConfigError, ConflictError, DependencyError, InvariantError
 from guardian.ports import Fence, StoreIdentity
 from guardian.store.qdrant.query import build_patch
 from guardian.store.qdrant.store import QdrantStore, build_client
@@ -48,6 +48,20 @@ class ScriptedServer:
             writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
             await writer.drain()
         writer.close()
+
+
+class OvertakenClient(AsyncQdrantClient):
+    """The client's local mode, in which something comes in after the next upsert."""
+
+    comes_in: Callable[[], Awaitable[None]] | None = None
+
+    async def upsert(self, *args: Any, **kwargs: Any) -> models.UpdateResult:
+        """Write, then let come in what is to."""
+        done = await super().upsert(*args, **kwargs)
+        comes_in, self.comes_in = self.comes_in, None
+        if comes_in is not None:
+            await comes_in()
+        return done
 
 
 @pytest.fixture
@@ -158,6 +172,21 @@ async def test_a_creation_that_was_interrupted_is_finished() -> None:
     await store.open()
     await store.open()
     assert await store.count() == 0
+    await client.close()
+
+
+async def test_marks_are_looked_at_before_every_request() -> None:
+    """A successor that claims the space between two requests of one plan finds the first one written, and the second never is."""
+    client = OvertakenClient(location=":memory:")
+    store = QdrantStore(client, collection="c", identity=IDENTITY, has_indexes=False)
+    await store.open()
+    former, successor = (Fence(version=version, spaces=frozenset({"s"})) for version in (5, 6))
+    await store.claim(former)
+    client.comes_in = lambda: store.claim(successor)
+    patch = Patch(id=RECORD.id, payload={"status": "superseded"})
+    with pytest.raises(ConflictError, match="'s'"):
+        await store.apply([Phase(upserts=(RECORD,)), Phase(patches=(patch,))], fence=former)
+    assert [point.payload async for point in store.iter_points()] == [RECORD.payload]
     await client.close()
 
 

@@ -33,6 +33,14 @@ def test_a_group_born_again_begins_above_the_one_that_is_gone(batches: int, late
     assert take_over("", NOW_S + later_s) > gone
 
 
+@given(st.integers(min_value=0, max_value=300_000), st.integers(min_value=1, max_value=10_000_000))
+def test_a_space_that_moves_to_another_partition_is_taken_over_there(batches: int, later_s: int) -> None:
+    """A new owner outranks what the owners of any other partition used a second before, however old its own last version is."""
+    old = format_version(take_over("", NOW_S - 10_000_000))
+    elsewhere = take_over("", NOW_S) + batches
+    assert take_over(old, NOW_S + later_s) > elsewhere
+
+
 @given(st.text(max_size=40))
 def test_any_metadata_gives_a_version_that_survives_a_float(metadata: str) -> None:
     """What another program put into the metadata is no reason to fail, and no version leaves the exact integers of a double."""
