@@ -132,7 +132,8 @@ class _Zstd(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._open()
+        self._unpacked = self._packed = b""
+        self._frame: zstandard.ZstdDecompressionObj | None = None
 
     def readable(self) -> bool:
         """Tell that it can be read."""
@@ -152,14 +153,12 @@ class _Zstd(io.RawIOBase):
             packed = self._packed or self._file.read(_CHUNK_BYTES)
             self._packed = b""
             if not packed:
-                if self._is_inside:
+                if self._frame is not None:
                     raise EOFError("the file ends inside a zstd frame")
                 return 0
-            if not self._is_inside:
-                self._frame, self._is_inside = zstandard.ZstdDecompressor().decompressobj(), True
-            self._unpacked = self._frame.decompress(packed)
-            if self._frame.eof:
-                self._packed, self._is_inside = self._frame.unused_data, False
+            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._unpacked = frame.decompress(packed)
+            self._packed, self._frame = (frame.unused_data, None) if frame.eof else (b"", frame)
         part = self._unpacked[: len(buffer)]
         self._unpacked = self._unpacked[len(part) :]
         buffer[: len(part)] = part
@@ -170,13 +169,9 @@ class _Zstd(io.RawIOBase):
         if (offset, whence) != (0, io.SEEK_SET):
             raise io.UnsupportedOperation("a compressed file can only be rewound")
         self._file.seek(0)
-        self._open()
-        return 0
-
-    def _open(self) -> None:
         self._unpacked = self._packed = b""
-        self._is_inside = False
-        self._frame: zstandard.ZstdDecompressionObj = zstandard.ZstdDecompressor().decompressobj()
+        self._frame = None
+        return 0
 
 
 def _is_array(stream: IO[bytes]) -> bool:
