@@ -292,3 +292,14 @@ def test_embeddings_in_the_database_are_counted(tmp_path: Path) -> None:
     assert isinstance(left, Skipped)
     assert left.rows == 1
     assert not isinstance(left, Broken)
+
+
+def test_a_database_that_the_package_wrote_and_what_it_answers_agree() -> None:
+    """Read what langgraph-checkpoint-sqlite 3.1.2 stored, and its own search result, as one event."""
+    data = Path(__file__).parents[4] / "data" / "langgraph"
+    fact, stored = (event_of(item) for item in read(data / "store.sqlite"))
+    [answered] = (event_of(item) for item in read(data / "items.json"))
+    assert stored["id"] == answered["id"]
+    assert stored["data"]["text"] == answered["data"]["text"] == "The weekly build runs on Wednesday"
+    assert fact["data"]["text"] == "subject: host-7; predicate: is; object: staging"
+    assert fact["data"]["metadata"]["ttl_minutes"] == 60.0
