@@ -30,7 +30,13 @@ from guardian.sources.port import Source
 ENTRY_POINT_GROUP = "guardian.sources"
 
 # Shorter names that people try.
-ALIASES = {"native": "cloudevents", "jsonl": "cloudevents", "mcp": "mcp-memory"}
+ALIASES = {
+    "native": "cloudevents",
+    "jsonl": "cloudevents",
+    "mcp": "mcp-memory",
+    "langmem": "langgraph",
+    "zep": "graphiti",
+}
 
 BUILT_IN: tuple[Source, ...] = (
     NativeSource(),
