@@ -67,6 +67,8 @@ ALIASES = {
     "mcp": "mcp-memory",
     "letta": "letta-agent-file",
     "memfs": "letta-memfs",
+    "langmem": "langgraph",
+    "zep": "graphiti",
 }
 
 BUILT_IN: tuple[Source, ...] = (

@@ -3,7 +3,7 @@
 ```
 episode   its raw content      source by its role or kind; observed at its reference time (`valid_at`)
 edge      its fact             parents: the episodes it was drawn from; valid from `valid_at` to `invalid_at`
-node      "name: summary"      a summary that a model keeps; of what, the graph does not say, so no parents
+node      "name: summary"      a summary that a model keeps; parents: its source episodes, which only Zep names
 ```
 
 An edge has four times. `valid_at` and `invalid_at` are of the world, and become validity. `created_at` and `expired_at` are
@@ -51,7 +51,7 @@ _ROLE_KINDS = {
 }
 _READ = frozenset({
     "uuid", "group_id", "graph_uuid", "graph_id", "user_uuid", "user_id", "name", "fact", "content", "summary", "episodes",
-    "episode_uuids", "created_at", "valid_at", "invalid_at", "expired_at", "source", "role", "role_type", "score", "relevance",
+    "episode_uuids", "created_at", "valid_at", "invalid_at", "expired_at", "source", "role", "role_type", "role_name", "score", "relevance",
     "invalidating_edges", "source_node_uuid", "target_node_uuid",
 })  # fmt: skip
 _NOTED = ("name", "source_node_uuid", "target_node_uuid", "group_id", "valid_at", "invalid_at", "expired_at")
@@ -207,9 +207,23 @@ def build_deletion(
 
 def iter_corrections(row: Mapping[str, Any], options: SourceOptions, *, time: datetime) -> Iterator[dict[str, Any]]:
     """Yield a correction for each edge that the record names as having invalidated another (or itself)."""
+    space = find_space(row) or options.space or DEFAULT_SPACE
+    for invalidation in _list_invalidations(row):
+        yield from _iter_invalidation(invalidation, space, time)
+
+
+def _list_invalidations(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the invalidations in the output of a step of Zep's ingestion; of any other record itself."""
+    output = row.get("output")
+    if not isinstance(output, Mapping):
+        return [row]
+    inner = output.get("edge_invalidations")
+    return [item for item in inner if isinstance(item, Mapping)] if isinstance(inner, list) else []
+
+
+def _iter_invalidation(row: Mapping[str, Any], space: str, time: datetime) -> Iterator[dict[str, Any]]:
     target = find_text(row, "invalidated_edge_uuid", "uuid")
     named = row.get("invalidating_edges")
-    space = find_space(row) or options.space or DEFAULT_SPACE
     for edge in named if isinstance(named, list) else []:
         fields = edge if isinstance(edge, Mapping) else {"uuid": edge}
         replacement = find_text(fields, "uuid", "edge_uuid")
@@ -245,10 +259,14 @@ def _read_text(row: Mapping[str, Any], shape: Shape) -> tuple[str, dict[str, Any
 
 
 def _read_author(row: Mapping[str, Any], text: str) -> tuple[SourceKind | None, str | None]:
-    """Give who speaks in an episode: by Zep's role, the actors of a message's lines, or the kind of episode."""
-    role = find_text(row, "role_type")
+    """Give who speaks in an episode: by Zep's role, the actors of a message's lines, or the kind of episode.
+
+    Zep calls the role `role_type` and the speaker `role` up to version 3, and since then `role` and `role_name`.
+    """
+    role_key, actor_key = ("role_type", "role") if find_text(row, "role_type") is not None else ("role", "role_name")
+    role = find_text(row, role_key)
     if role is not None:
-        return _ROLE_KINDS.get(role.lower()), find_text(row, "role")
+        return _ROLE_KINDS.get(role.lower()), find_text(row, actor_key)
     source = find_text(row, "source")
     if source == "message":
         actors = {line.partition(":")[0].strip().lower() for line in text.splitlines() if ":" in line}
@@ -259,7 +277,7 @@ def _read_author(row: Mapping[str, Any], text: str) -> tuple[SourceKind | None, 
 
 def _date_episode(row: Mapping[str, Any], created: Stamp | None) -> dict[str, Any]:
     """Give when it was said: its reference time, unless that lies after its writing, as that of a plan does."""
-    said = read_any_time(row.get("valid_at"))
+    said, _ = find_time(row, "valid_at", "reference_time")
     if said is None or (created is not None and said.time > created.time):
         return {}
     return {"observed_at": format_time(said.time)}

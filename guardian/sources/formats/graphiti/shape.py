@@ -26,6 +26,10 @@ _GRAPH_KEYS = frozenset({"group_id", "graph_uuid", "graph_id", "user_uuid"})
 # First match counts: all of the first set are there, and one of the second (if any).
 _SHAPES: tuple[tuple[Shape, frozenset[str], frozenset[str]], ...] = (
     (Shape.INVALIDATION, frozenset({"invalidated_edge_uuid"}), frozenset()),
+    # One step of Zep's ingestion, with the invalidations that it decided on inside.
+    (Shape.INVALIDATION, frozenset({"uuid", "step", "status", "input", "output"}), frozenset()),
+    # A fact of more than two nodes: each of its member edges states it, and names its episodes, which this does not.
+    (Shape.LINK, frozenset({"uuid", "fact", "edges"}), frozenset()),
     (Shape.EDGE, frozenset({"uuid", "fact"}), _GRAPH_KEYS | {"source_node_uuid", "episodes", "episode_uuids"}),
     (Shape.EPISODE, frozenset({"uuid", "content"}), _GRAPH_KEYS | {"source_description", "entity_edges", "role_type"}),
     (Shape.NODE, frozenset({"uuid", "summary"}), _GRAPH_KEYS | {"labels", "name_embedding"}),
@@ -45,6 +49,7 @@ _LISTS = (
     "episodic_edges",
     "invalidations",
     "traces",
+    "items",
 )
 
 
@@ -98,10 +103,8 @@ def list_records(value: Any) -> list[tuple[str, Any]]:
 
 
 def is_selection(value: Any) -> bool:
-    """Tell an answer to a search, which holds a part of the graph: it says so, or its records have a score."""
-    if not isinstance(value, dict):
-        return False
-    return bool(value.keys() & {"message", "score", "relevance", "next_cursor"})
+    """Tell a part of a graph: a page of Zep's (`items`), or an answer to a search, which says so or has scores."""
+    return isinstance(value, Mapping) and bool(value.keys() & {"message", "score", "relevance", "items"})
 
 
 def _is_list(value: Any) -> bool:

@@ -28,6 +28,8 @@ _COLUMNS = ("prefix", "key", "value", "created_at", "updated_at")
 _NEEDED = frozenset({"prefix", "key", "value"})
 # The head of a table in a plain pg_dump: schema and table may be quoted.
 _COPY = re.compile(rb'^COPY (?:"?[\w$]+"?\.)?"?([\w$]+)"? \(([^)]*)\) FROM stdin;\s*$')
+# Stands in the first lines of every plain dump.
+_DUMP_TITLE = b"PostgreSQL database dump"
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _SNIFFED_BYTES = 256 * 1024
@@ -76,13 +78,38 @@ def find_form(path: Path) -> Form | None:
             head = stream.read(_SNIFFED_BYTES)
         except UNPACKING_ERRORS:
             return None
-    if any((found := _COPY.match(line)) and found.group(1) == b"store" for line in head.splitlines()):
+    if _DUMP_TITLE in head and _find_store(path):
         return Form.PG_DUMP
     header = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace").strip().split(",")
     if {name.strip('"') for name in header} >= _NEEDED:
         return Form.CSV
     first = next(iter(list_items(sniff_value(path))), None)
     return Form.JSON if is_item(first) else None
+
+
+def _find_store(path: Path) -> bool:
+    """Tell whether a dump holds the store: read on to it, for the tables of checkpoints come before and may be long."""
+    with open_stream(path) as stream:
+        try:
+            while line := stream.readline(MAX_ROW_BYTES):
+                if line.startswith(b"COPY ") and _is_store(*_read_head(line)):
+                    return True
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            return False
+    return False
+
+
+def _read_head(line: bytes) -> tuple[str, list[str]]:
+    """Give the table and columns that a line of a dump begins; an empty name for any other line."""
+    found = _COPY.match(line)
+    if found is None:
+        return "", []
+    columns = found.group(2).decode("utf-8", "replace").split(",")
+    return found.group(1).decode("utf-8", "replace"), [name.strip().strip('"') for name in columns]
+
+
+def _is_store(table: str, columns: list[str]) -> bool:
+    return table == "store" and set(columns) >= _NEEDED
 
 
 def is_item(row: Any) -> bool:
@@ -135,7 +162,8 @@ def _decode_columns(names: list[str], values: tuple[Any, ...], number: int) -> M
 
 
 def _iter_dump(path: Path) -> Iterator[Found]:
-    table, columns, rows, number = "", [""], 0, 0
+    columns: list[str] = []
+    table, rows, number = "", 0, 0
     with open_stream(path) as stream:
         while line := stream.readline(MAX_ROW_BYTES + 1):
             number += 1
@@ -146,14 +174,13 @@ def _iter_dump(path: Path) -> Iterator[Found]:
                     line = stream.readline(HEAD_BYTES)
                 yield Found(position, Fault(number, SourceReason.ROW_TOO_LONG, "the line is too long", head))
             elif not table:
-                if (found := _COPY.match(line)) is not None:
-                    table, rows = found.group(1).decode(), 0
-                    columns = [name.strip().strip('"') for name in found.group(2).decode("utf-8", "replace").split(",")]
+                table, columns = _read_head(line)
+                rows = 0
             elif line.rstrip(b"\r\n") == b"\\.":
-                if table != "store" and rows:
+                if rows:
                     yield Found(f"{path.name} {table}", Left(table, rows))
                 table = ""
-            elif table == "store":
+            elif _is_store(table, columns):
                 yield Found(position, _read_copied(line, columns, number))
             else:
                 rows += 1

@@ -32,7 +32,7 @@ from guardian.sources.port import Broken, Item, RowChange, RowOperation, Skipped
 from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, order_versions
 from guardian.sources.reading.fields import render
 from guardian.sources.reading.framing import Fault
-from guardian.sources.reading.sqlite import refuse_unfinished
+from guardian.sources.reading.sqlite import is_sqlite, refuse_unfinished
 from guardian.sources.reading.stamp import format_time
 from guardian.sources.reason import SourceReason
 
@@ -74,7 +74,7 @@ class LanggraphSource:
             refuse_unfinished(path)
         differ = SnapshotDiffer()
         for number, version in enumerate(order_versions(paths, options)):
-            form = find_form(version.path) or Form.JSON
+            form = find_form(version.path) or (Form.SQLITE if is_sqlite(version.path) else Form.JSON)
             is_whole = number == 0 or form in {Form.SQLITE, Form.PG_DUMP}
             yield from _iter_version(_Version(version, form, True, is_whole), differ, options)
 

@@ -53,10 +53,10 @@ def shape(items: list[Item]) -> list[str]:
     ]
 
 
-def live(row: Any, operation: RowOperation = RowOperation.STATE, *, before: Any = None) -> list[Item]:
+def live(row: Any, operation: RowOperation = RowOperation.STATE, *, before: Any = None, known: bool = True) -> list[Item]:
     """Give the items of a record that arrives at time T."""
     change = RowChange(position="t/0/1", identity="t/0/1", operation=operation, time=T, before=before, after=row)
-    assert GraphitiSource().matches_row(change)
+    assert GraphitiSource().matches_row(change) is known
     return list(GraphitiSource().iter_row(change, SourceOptions()))
 
 
@@ -128,6 +128,8 @@ def test_a_fact_that_is_born_expired_is_one_event(tmp_path: Path) -> None:
         ({"source": "json"}, "system_import", None),
         ({"source": "fact_triple"}, "unknown", None),
         ({"source": "message", "role_type": "assistant", "role": "Bot", "content": "user: a"}, "agent", "Bot"),
+        ({"source": "message", "role": "user", "role_name": "Ann", "content": "a"}, "user", "Ann"),
+        ({"source": "message", "role": "system", "content": "user: a"}, "unknown", None),
     ],
 )
 def test_the_source_of_an_episode(fields: dict[str, Any], kind: str, actor: str | None) -> None:
@@ -176,6 +178,37 @@ def test_names_of_zep_cloud_mean_the_same() -> None:
     [item] = live({**row, "episode_uuids": ["ep2"], "graph_uuid": "g1", "user_uuid": "ann"})
     event = event_of(item)
     assert (event["space"], event["data"]["parents"], event["data"]["scope"]) == ("g1", ["ep2"], {"user_id": "ann"})
+
+
+def test_a_page_of_zep_is_read_and_proves_no_deletion(tmp_path: Path) -> None:
+    """Read `items`; take the source episodes that Zep names for a node's parents, and its reference time."""
+    node = {**{k: v for k, v in NODE.items() if k != "group_id"}, "graph_uuid": "g1", "episode_uuids": ["ep1", "ep2"]}
+    episode = {"uuid": "ep1", "graph_uuid": "g1", "content": "x", "role": "user", "reference_time": "2026-05-01T07:00:00Z",
+               "created_at": "2026-05-01T08:00:00Z"}  # fmt: skip
+    first = write_dump(tmp_path / "a", {"items": [node, episode, {**node, "uuid": "n9"}]})
+    items = read(first, write_dump(tmp_path / "b", {"items": [node], "next_cursor": "c"}, time=TIME + 1))
+    assert shape(items) == ["+n1", "+ep1", "+n9", "unchanged", "absence_in_damaged_version"]
+    assert event_of(items[0])["data"]["parents"] == ["ep1", "ep2"]
+    assert event_of(items[1])["data"]["observed_at"] == "2026-05-01T07:00:00Z"
+    assert GraphitiSource().detect(first)
+
+
+def test_a_fact_of_many_nodes_is_stated_by_its_member_edges() -> None:
+    """Count no fact twice."""
+    [item] = live({"uuid": "h", "fact": "a", "edges": [{"uuid": "e"}], "graph_uuid": "g"}, known=False)
+    assert isinstance(item, Skipped)
+    assert item.reason == "not_a_memory"
+
+
+def test_a_step_of_ingestion_holds_invalidations() -> None:
+    """Find them in its output, at its time; a step without any is no memory."""
+    invalidation = {"invalidated_edge_uuid": "e1", "invalidating_edges": [{"uuid": "e2", "explanation": "moved"}]}
+    step = {"uuid": "t", "step": "resolve_edges", "status": "recorded", "created_at": "2026-05-09T10:00:02Z", "input": {}}
+    [item] = live({**step, "output": {"edge_invalidations": [invalidation], "edges": [EDGE]}})
+    assert event_of(item)["data"]["targets"] == ["e1"]
+    assert (event_of(item)["time"], event_of(item)["space"]) == ("2026-05-09T10:00:02Z", "graphiti")
+    [none] = live({**step, "output": {}})
+    assert isinstance(none, Skipped)
 
 
 def test_evidence_of_an_invalidation_is_a_correction_on_an_agents_word(tmp_path: Path) -> None:

@@ -148,6 +148,29 @@ def test_a_plain_dump_is_unescaped_and_its_other_tables_are_counted(tmp_path: Pa
     assert event_of(second)["time"] == "2026-05-01T08:00:00.500000Z"
 
 
+def test_another_table_of_that_name_is_not_claimed(tmp_path: Path) -> None:
+    """Tell by the columns: shops have a table `store`, too."""
+    shop = "-- PostgreSQL database dump\nCOPY public.store (id, city) FROM stdin;\n1\tOslo\n\\.\n"
+    assert not LanggraphSource().detect(write(tmp_path / "x", shop))
+    [left] = read(write(tmp_path / "y", shop + DUMP.replace("checkpoints", "other").replace("t1\t{}\n", "")))[:1]
+    assert isinstance(left, Skipped)
+    assert (left.reason, left.rows) == ("not_a_memory", 1)
+    assert LanggraphSource().detect(tmp_path / "y")
+    path = tmp_path / "z"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE store (id text, city text)")
+    database.close()
+    assert not LanggraphSource().detect(path)
+    assert shape(read(path)) == ["file_damaged"]
+
+
+def test_a_dump_is_told_however_long_its_other_tables_are(tmp_path: Path) -> None:
+    """Read on to the store, which comes after the checkpoints."""
+    long = DUMP.replace("t1\t{}\n", f"t1\t{'x' * 1000}\n" * 600)
+    assert LanggraphSource().detect(write(tmp_path / "x", long))
+    assert [item.rows for item in read(tmp_path / "x")] == [600, 1, 1]
+
+
 def test_a_dump_that_ends_in_a_table_deletes_nothing(tmp_path: Path) -> None:
     """Take no absence from a dump that was cut."""
     cut = DUMP[: DUMP.index("memories.u1\tk2")]
@@ -269,3 +292,14 @@ def test_embeddings_in_the_database_are_counted(tmp_path: Path) -> None:
     assert isinstance(left, Skipped)
     assert left.rows == 1
     assert not isinstance(left, Broken)
+
+
+def test_a_database_that_the_package_wrote_and_what_it_answers_agree() -> None:
+    """Read what langgraph-checkpoint-sqlite 3.1.2 stored, and its own search result, as one event."""
+    data = Path(__file__).parents[4] / "data" / "langgraph"
+    fact, stored = (event_of(item) for item in read(data / "store.sqlite"))
+    [answered] = (event_of(item) for item in read(data / "items.json"))
+    assert stored["id"] == answered["id"]
+    assert stored["data"]["text"] == answered["data"]["text"] == "The weekly build runs on Wednesday"
+    assert fact["data"]["text"] == "subject: host-7; predicate: is; object: staging"
+    assert fact["data"]["metadata"]["ttl_minutes"] == 60.0
