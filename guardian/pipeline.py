@@ -13,15 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from guardian.contracts.message import build_messages
+from guardian.contracts.message import build_messages, build_tombstone
 from guardian.core.decide import decide, initial_needs
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Event
-from guardian.core.needs import Needs
+from guardian.core.needs import Key, Needs
+from guardian.core.payload import forget_permissions
 from guardian.core.plan import Outcome, Plan
 from guardian.core.point import Phase, PointKind, Upsert
 from guardian.core.policy import Policy
+from guardian.core.signature import forget_signatures
 from guardian.core.snapshot import Snapshot
 from guardian.embed.bm25 import bm25_document, bm25_query
 from guardian.embed.fill import embed_texts
@@ -43,6 +46,7 @@ class BatchReport:
 
     Attributes:
         dispositions: Events by disposition.
+        erased: (space, memory id) of what the batch's erasures cover, and up to when; whoever keeps refused records looks here.
         fetched: Points read.
         rounds: Rounds of asking.
         fetch_ms, decide_ms, embed_ms, apply_ms, publish_ms: Milliseconds spent.
@@ -56,6 +60,7 @@ class BatchReport:
     inferred: int = 0
     refused_claims: int = 0
     pending: int = 0
+    erased: dict[Key, datetime] = field(default_factory=dict)
     fetched: int = 0
     rounds: int = 0
     fetch_ms: float = 0.0
@@ -112,6 +117,7 @@ class Pipeline:
         for _ in range(MAX_CONFLICTS):
             plan = await self.plan(events, report)
             phases = await self._embed(plan, report)
+            await self._take_back(plan)
             started = time.perf_counter()
             try:
                 await self.store.apply(phases, fence=fence)
@@ -121,6 +127,20 @@ class Pipeline:
                 report.apply_ms += _since(started)
             return plan
         raise DependencyError(f"another writer came in between {MAX_CONFLICTS} times", dependency="store")
+
+    async def _take_back(self, plan: Plan) -> None:
+        """Forget the texts that the plan destroys, and take their records back from the topic.
+
+        Before the plan is durable: afterwards nobody knows these records' ids, as they are made of the texts. A crash in between
+        comes back to the same plan.
+        """
+        if plan.buried_texts:
+            forget_signatures()
+            forget_permissions()
+            if self.embedder is not None:
+                self.embedder.forget(plan.buried_texts)
+        if plan.removed and self.publisher is not None:
+            await self.publisher.publish([build_tombstone(record_id) for record_id in plan.removed])
 
     async def plan(self, events: Sequence[Event], report: BatchReport) -> Plan:
         """Fetch and decide in rounds until nothing is missing. Writes nothing."""
@@ -226,6 +246,7 @@ def _since(started: float) -> float:
 def _count(plan: Plan, report: BatchReport) -> None:
     report.outcomes = plan.outcomes
     report.inferred += plan.inferred
+    report.erased |= plan.erased
     report.dispositions.update(outcome.disposition.value for outcome in plan.outcomes)
     made = {upsert.id for phase in plan.phases for upsert in phase.upserts if _is_record(upsert)}
     report.records += len(made)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
-from guardian.core.fact import dump_correction, place_in_chain
+from guardian.core.fact import dump_correction, dump_link, place_in_chain
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Erased, Event, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node
@@ -33,16 +34,23 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     deletes: list[str] = []
     vectors: dict[str, tuple[float, ...]] = {}
     outcomes: list[Outcome | None] = [None] * len(events)
+    removed: list[str] = []
+    erased: dict[tuple[str, str], datetime] = {}
+    buried: list[str] = []
     inferred = 0
     for indexes, decision in decided:
-        upserts += [Upsert(id=key, payload=payload) for key, payload in sorted(decision.intake.payloads.items())]
+        said, silenced = _assemble_facts(decision)
+        upserts += said
         named, moved = _assemble_corrections(decision)
         made, changed, count = _assemble_nodes(decision)
         upserts += [*named, *made]
-        patches += [*changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
+        patches += [*silenced, *changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
         inferred += count
         deletes += sorted(decision.world.removed.keys() - decision.world.nodes.keys())
-        deletes += sorted(decision.intake.deletes & decision.world.stored_ids)
+        deletes += sorted((decision.intake.deletes | decision.world.forgotten) & decision.world.stored_ids)
+        removed += [node.id for node in decision.world.removed.values() if node.is_record and node.id not in decision.world.nodes]
+        erased |= {(decision.world.space, memory_id): until for memory_id, until in decision.world.erased.items()}
+        buried += decision.world.buried_texts
         vectors |= decision.intake.vectors
         for position, index in enumerate(indexes):
             outcomes[index] = _build_outcome(decision, position, events[index])
@@ -52,7 +60,23 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
         outcomes=tuple(outcome for outcome in outcomes if outcome is not None),
         vectors=vectors,
         inferred=inferred,
+        removed=tuple(sorted(removed)),
+        erased=erased,
+        buried_texts=tuple(sorted(set(buried))),
     )
+
+
+def _assemble_facts(decision: Decision) -> tuple[list[Upsert], list[Patch]]:
+    """Give the points of new facts but corrections, and of the stored ones what an erasure takes away."""
+    world, payloads = decision.world, dict(decision.intake.payloads)
+    silenced = {key: dump_link(link, world.space) for key, link in world.silenced.items()}
+    upserts = [
+        Upsert(id=key, payload=silenced.get(key, payload))
+        for key, payload in sorted(payloads.items())
+        if key not in world.forgotten
+    ]
+    stored = sorted(silenced.keys() - payloads.keys())
+    return upserts, [Patch(id=key, payload={"facts": silenced[key]["facts"]}) for key in stored]
 
 
 def _assemble_corrections(decision: Decision) -> tuple[list[Upsert], list[Patch]]:

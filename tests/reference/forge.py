@@ -64,6 +64,7 @@ authorities = st.one_of(
     st.sampled_from((None, Source(kind=SourceKind.AGENT), Source(kind=SourceKind.SYSTEM_IMPORT))),
 )
 extents = st.sampled_from((None, *Extent))
+reasons = st.sampled_from((None, "He said so"))
 
 
 def sign(event: Any) -> Any:
@@ -140,6 +141,7 @@ class Forge:
             "replacement": st.one_of(st.none(), memory_ids, memory_ids),
             "extent": extents,
             "authority": authorities,
+            "reason": reasons,
         }
         values = {name: self.draw(strategy) for name, strategy in drawn.items() if name not in named}
         self.make(Corrected, ref=ref, **{"effective_at": effective_at, **values, **named})
@@ -187,4 +189,5 @@ class Forge:
         """Set or cut lineage by hand; one event never does both to one parent."""
         add, remove = self.draw(id_tuples), self.draw(id_tuples)
         remove = tuple(each for each in remove if each not in add)
-        self.make(Linked, memory_id=self.draw(memory_ids), add=add, remove=remove, authority=self.draw(authorities))
+        said = {"authority": self.draw(authorities), "reason": self.draw(reasons)}
+        self.make(Linked, memory_id=self.draw(memory_ids), add=add, remove=remove, **said)
