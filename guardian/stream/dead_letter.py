@@ -13,7 +13,7 @@ import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -79,13 +79,14 @@ class DeadLetterSender:
 
     def _build_message(self, refused: Refused, max_bytes: int) -> Outgoing:
         letter, encoded = encode_letter(refused, max_bytes=max_bytes)
-        return Outgoing(topic=self._topic, key=build_outcome_id(letter).encode(), value=encoded)
+        # Of an erased text only the key: an earlier delivery may have left its letter there.
+        return Outgoing(topic=self._topic, key=build_outcome_id(letter).encode(), value=None if refused.is_erased else encoded)
 
 
-def encode_letter(refused: Refused, *, max_bytes: int) -> tuple[DeadLetter, bytes]:
-    """Give the dead letter of a record and its bytes, at most `max_bytes` of them; at least 32 KiB."""
+def build_letter(refused: Refused) -> DeadLetter:
+    """Give the dead letter of a record, whole."""
     record = refused.record
-    letter = build_dead_letter(
+    return build_dead_letter(
         refused.error,
         record.value,
         record.headers,
@@ -95,6 +96,12 @@ def encode_letter(refused: Refused, *, max_bytes: int) -> tuple[DeadLetter, byte
         # A letter's id covers its time: a record without one must not get another at each delivery.
         timestamp=to_time(max(record.timestamp_ms, 0)),
     )
+
+
+def encode_letter(refused: Refused, *, max_bytes: int) -> tuple[DeadLetter, bytes]:
+    """Give the dead letter of a record and its bytes, at most `max_bytes` of them; at least 32 KiB."""
+    record = refused.record
+    letter = build_letter(refused)
     encoded = encode_outcome(letter, time=letter.timestamp)
     if len(encoded) > max_bytes:
         letter = _cut(letter, record.value or b"", max_bytes=max_bytes)
@@ -144,14 +151,14 @@ async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenera
         DependencyError: The broker is away.
     """
     standing: dict[str, tuple[int, int]] = {}
-    async with aclosing(_iter_records(options, topic)) as records:
+    async with aclosing(iter_records(options, topic)) as records:
         async for record in records:
             key = (record.key or b"").decode(errors="replace")
             if record.value is None:
                 standing.pop(key, None)
             else:
                 standing[key] = (record.partition, record.offset)
-    async with aclosing(_iter_records(options, topic)) as records:
+    async with aclosing(iter_records(options, topic)) as records:
         async for record in records:
             key = (record.key or b"").decode(errors="replace")
             if record.value is None or standing.get(key) != (record.partition, record.offset):
@@ -164,8 +171,18 @@ async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenera
             yield StoredLetter(key=key, letter=letter)
 
 
-async def _iter_records(options: KafkaOptions, topic: str) -> AsyncGenerator[Record]:
-    """Give all records of a topic up to the fetch high watermarks (the end offsets of some brokers are wrong)."""
+async def iter_records(options: KafkaOptions, topic: str, starts: Mapping[int, int] | None = None) -> AsyncGenerator[Record]:
+    """Give all records of a topic up to the fetch high watermarks (the end offsets of some brokers are wrong).
+
+    Args:
+        options: How brokers are reached.
+        topic: Full name.
+        starts: Offsets to begin at, by partition; the others begin at their first record.
+
+    Raises:
+        ConfigError: There is no such topic.
+        DependencyError: The broker is away.
+    """
     numbers = (await fetch_topics(options)).get(topic)
     if numbers is None:
         raise ConfigError(f"the topic {topic} is missing.", mend="create it with `guardian topics apply`.")
@@ -176,6 +193,8 @@ async def _iter_records(options: KafkaOptions, topic: str) -> AsyncGenerator[Rec
             await consumer.start()
             consumer.assign(partitions)
             await consumer.seek_to_beginning(*partitions)
+            for number, offset in (starts or {}).items():
+                consumer.seek(TopicPartition(topic, number), offset)
         ends: dict[TopicPartition, int] = {}
         quiet_since = asyncio.get_running_loop().time()
         while True:
