@@ -16,6 +16,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import structlog
 from aiokafka import TopicPartition
@@ -135,10 +136,16 @@ def _cut(letter: DeadLetter, value: bytes, *, max_bytes: int) -> DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLetter:
-    """A dead letter on its topic; `key` is its id."""
+    """A dead letter on its topic.
+
+    Attributes:
+        key: Its id.
+        written_at: When it was put there; its topic's retention counts from then.
+    """
 
     key: str
     letter: DeadLetter
+    written_at: datetime
 
 
 async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenerator[StoredLetter]:
@@ -168,7 +175,7 @@ async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenera
             except RecordError as error:
                 log.warning("dead_letter.not_read", partition=record.partition, offset=record.offset, reason=error.reason)
                 continue
-            yield StoredLetter(key=key, letter=letter)
+            yield StoredLetter(key=key, letter=letter, written_at=to_time(record.timestamp_ms))
 
 
 async def iter_records(options: KafkaOptions, topic: str, starts: Mapping[int, int] | None = None) -> AsyncGenerator[Record]:

@@ -80,6 +80,11 @@ class LetterIndex:
             await self._bury(key for key in asked if self._is_covered(key, erased))
             self._unasked -= asked
 
+    async def finish(self) -> None:
+        """Wait for a look that is under way: one that is cut off leaves connections open."""
+        async with self._lock:
+            pass
+
     def _is_covered(self, key: bytes, erased: Mapping[Key, datetime]) -> bool:
         return is_erased(self._names[key], erased)
 

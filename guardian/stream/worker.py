@@ -293,6 +293,7 @@ class Worker:
         pipeline = self._pipeline
         steps: Sequence[Callable[[], Awaitable[Any]]] = [
             *(plane.stop for plane in self._planes),
+            self._letters.finish,
             self._producer.stop,
             *([] if pipeline is None else [pipeline.store.close]),
             *([] if pipeline is None or pipeline.embedder is None else [pipeline.embedder.close]),

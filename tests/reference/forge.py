@@ -64,7 +64,6 @@ authorities = st.one_of(
     st.sampled_from((None, Source(kind=SourceKind.AGENT), Source(kind=SourceKind.SYSTEM_IMPORT))),
 )
 extents = st.sampled_from((None, *Extent))
-reasons = st.sampled_from((None, "He said so"))
 
 
 def sign(event: Any) -> Any:
@@ -93,6 +92,10 @@ class Forge:
         """Draw a space."""
         space: str = self.draw(st.sampled_from(self.spaces))
         return space
+
+    def reason(self) -> str | None:
+        """Give words for every other event, which an erasure may have to take away."""
+        return "He said so" if len(self.made) % 2 else None
 
     def ref(self, time: datetime | None = None) -> EventRef:
         """Give a new event id, one time in ten one that is taken."""
@@ -141,10 +144,9 @@ class Forge:
             "replacement": st.one_of(st.none(), memory_ids, memory_ids),
             "extent": extents,
             "authority": authorities,
-            "reason": reasons,
         }
         values = {name: self.draw(strategy) for name, strategy in drawn.items() if name not in named}
-        self.make(Corrected, ref=ref, **{"effective_at": effective_at, **values, **named})
+        self.make(Corrected, ref=ref, **{"effective_at": effective_at, "reason": self.reason(), **values, **named})
 
     def correct_inline(self) -> None:
         """Correct with the replacement's text inside."""
@@ -189,5 +191,11 @@ class Forge:
         """Set or cut lineage by hand; one event never does both to one parent."""
         add, remove = self.draw(id_tuples), self.draw(id_tuples)
         remove = tuple(each for each in remove if each not in add)
-        said = {"authority": self.draw(authorities), "reason": self.draw(reasons)}
-        self.make(Linked, memory_id=self.draw(memory_ids), add=add, remove=remove, **said)
+        self.make(
+            Linked,
+            memory_id=self.draw(memory_ids),
+            add=add,
+            remove=remove,
+            authority=self.draw(authorities),
+            reason=self.reason(),
+        )
