@@ -83,6 +83,7 @@ class DeadLetterFile:
         """
         if not erased:
             return 0
+        self.path.with_suffix(".new").unlink(missing_ok=True)  # what a crash left of an earlier replacement
         letters = list(self.iter_letters())
         kept = [line for line, letter in letters if not is_erased(read_letter_names(letter), erased)]
         if len(kept) < len(letters):

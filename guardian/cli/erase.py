@@ -131,9 +131,19 @@ class _Job:
         return str(folder) if name == "embedded" else name
 
     async def look_up(self) -> list[Descendant]:
-        """Find what would be reached."""
-        async with opened_store(self.settings, self.store) as store:
-            return await find_descendants(store, self.space, self.memory_id)
+        """Find what would be reached.
+
+        Raises:
+            ConfigError: The store cannot be looked into; a worker may own it.
+        """
+        try:
+            async with opened_store(self.settings, self.store) as store:
+                return await find_descendants(store, self.space, self.memory_id)
+        except ConfigError as exc:
+            if not self.to_topic:
+                raise
+            mend = "stop the worker and erase again; or add --no-lookup, and what only restates the text is not found."
+            raise ConfigError(f"what restates the text cannot be looked up: {exc}", mend=mend) from exc
 
     async def erase(self, covered: Sequence[Descendant]) -> int:
         """Send or carry out the erasures, then take the letters of replays; gives the number of these.

@@ -20,7 +20,7 @@ class Names(NamedTuple):
 
     Attributes:
         space: The memory bank.
-        memory_id: The memory whose text it holds: its own, or that of the text inside a correction.
+        memory_id: The memory whose text it holds: its own, or that of the text inside a correction; of one without, its only target.
         observed_at: The time it claims for that text.
     """
 
@@ -51,9 +51,13 @@ def read_names(value: bytes | None, headers: Headers = ()) -> Names:
 
 
 def _find_written(data: dict[str, Any]) -> dict[str, Any]:
-    """Give the part that names a memory: the data, or the text inside a correction."""
-    inside = data.get("replacement")
-    return inside if "memory_id" not in data and isinstance(inside, dict) else data
+    """Give the part that names a memory: the data, or the text inside a correction, or what else it corrects alone."""
+    if "memory_id" in data:
+        return data
+    inside, targets = data.get("replacement"), data.get("targets")
+    if isinstance(inside, dict):
+        return inside
+    return {"memory_id": targets[0]} if isinstance(targets, list) and len(targets) == 1 else data
 
 
 def _read_id(given: object) -> str | None:

@@ -6,7 +6,7 @@ topic ──read on──▶ key → (memory, time) ──erasure──▶ tombs
 
 Every worker that decides events keeps one. It reads the topic on only when an erasure came and, by a timer, for letters that others
 wrote: a worker that only forwards agents' topics has no store to ask whether a memory is erased. It must never keep a text: a letter
-takes some 400 bytes here, whatever its size. Finding a letter twice, or by two workers, writes the same tombstone again.
+takes some 700 bytes here, whatever its size. Finding a letter twice, or by two workers, writes the same tombstone again.
 """
 
 from __future__ import annotations

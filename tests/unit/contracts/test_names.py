@@ -40,6 +40,8 @@ def test_the_memory_is_the_one_whose_text_it_holds() -> None:
     assert read_names(orjson.dumps(bad({}, t=1))) == Names("s", "a", at(1))
     assert read_names(orjson.dumps(bad({"observed_at": "2026-03-01T00:02:00"}, t=4))) == Names("s", "a", at(2))
     assert read_names(orjson.dumps(envelope("memory.corrected", inside, t=4))) == Names("s", "b", at(3))
+    assert read_names(orjson.dumps(envelope("memory.corrected", {"targets": ["a"], "reason": 5}, t=4))) == Names("s", "a", at(4))
+    assert read_names(orjson.dumps(envelope("memory.corrected", {"targets": ["a", "b"]}))).memory is None
     assert read_names(b"{}", [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_space", b"s")]).space == "s"
 
 
