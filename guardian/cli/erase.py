@@ -74,7 +74,7 @@ def erase(  # one parameter an option
         "leaves": [_describe(each) for each in found if each not in covered],
     }
     if not as_json:
-        _show(found, covered, job.target, cascade=cascade)
+        _show(found, covered, job.target, cascade=cascade, is_beside=has_broker(settings) and not to_topic)
     if not dry_run:
         if not yes:
             typer.confirm("Erase? This cannot be undone.", abort=True, err=True)
@@ -216,7 +216,7 @@ def _describe(each: Descendant) -> dict[str, Any]:
     }
 
 
-def _show(found: Sequence[Descendant], covered: Sequence[Descendant], target: str, *, cascade: bool) -> None:
+def _show(found: Sequence[Descendant], covered: Sequence[Descendant], target: str, *, cascade: bool, is_beside: bool) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("memory", "reached", "through", "texts", ""):
         table.add_column(name, overflow="fold")
@@ -230,3 +230,7 @@ def _show(found: Sequence[Descendant], covered: Sequence[Descendant], target: st
     if len(found) > len(covered) and not cascade:
         err.print("what derives from it keeps its own text: add --cascade to erase that, too.")
     err.print(f"goes to {clean(target)}")
+    if is_beside:
+        err.print(
+            "a broker is set: replaying its topic into another store brings the text back there. Add --to-topic to erase it for all."
+        )

@@ -105,7 +105,9 @@ def list_holding_topics(kafka: KafkaSettings, present: Sequence[str]) -> list[Ho
             name=f"{prefix}guardian.enriched", holds="earlier states of its records: no text, but subjects", is_overwritten=True
         ),
         HoldingTopic(
-            name=f"{prefix}guardian.reviews", holds="open items: no text, but subjects and memory ids", is_overwritten=False
+            name=f"{prefix}guardian.reviews",
+            holds="open items: no text, but the subjects that waiting corrections name",
+            is_overwritten=False,
         ),
         HoldingTopic(
             name=f"{prefix}guardian.dead-letters",

@@ -295,7 +295,8 @@ def _ask_about_record(decision: Decision, node: Node) -> list[Question]:
         }
         if others:
             subjects = tuple(sorted({*others, node.memory_id}))
-            questions.append(Question(kind="same_subject", subjects=subjects, detail={"subject": node.subject}))
+            # Without the subject in words: the topic of questions keeps an open item for ever, and an erasure does not reach it.
+            questions.append(Question(kind="same_subject", subjects=subjects))
     if not node.is_verified and node.is_current:
         stale = {
             child.memory_id

@@ -89,6 +89,7 @@ class Worker:
     """
 
     pipeline_class: type[Pipeline] = Pipeline
+    index_class: type[LetterIndex] = LetterIndex
 
     def __init__(self, name: str, *, store: StoreClient, connection: Connection, around: Surroundings) -> None:
         self.name = name
@@ -115,7 +116,9 @@ class Worker:
             publisher=self.publisher,
             decide_in_thread=1 << 30,
         )
-        self.letters = LetterIndex(read_on=self.connection.read_letters, producer=producer, topic=DEAD_LETTERS, metrics=_METRICS)
+        self.letters = self.index_class(
+            read_on=self.connection.read_letters, producer=producer, topic=DEAD_LETTERS, metrics=_METRICS
+        )
         return Guard(
             pipeline=pipeline,
             policy=DecodePolicy(),

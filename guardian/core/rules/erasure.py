@@ -32,7 +32,9 @@ def settle_erasures(world: World, named: Iterable[str], corrections: Iterable[st
         Memory ids whose set of nodes changed.
     """
     changed: set[str] = set()
-    followed, walked, reached = set(named), set[str](), set(named)
+    # Where a cascade is to be followed from, and what the erasures of this batch reach: more than they, for a late text is covered too.
+    followed, reached = set(named), set(named)
+    walked, told = set[str](), set[str]()
     queue = sorted(world.touched)
     while queue:
         memory_id = queue.pop()
@@ -42,16 +44,21 @@ def settle_erasures(world: World, named: Iterable[str], corrections: Iterable[st
         if until is not None and _cover(world, memory_id, until):
             changed.add(memory_id)
             followed.add(memory_id)
+        if cascade is not None and _spread(world, memory_id, cascade):
+            walked.discard(memory_id)
+            followed.add(memory_id)
+            reached.add(memory_id)
         if until is not None and memory_id in reached:
             world.erased[memory_id] = until
-        if cascade is None:
+        if cascade is None or memory_id not in (followed - walked) | (reached - told):
             continue
-        if (grew := _spread(world, memory_id, cascade)) or memory_id in followed - walked:
-            walked.add(memory_id)
-            children = {child.memory_id for child in world.named_children(memory_id)} - {memory_id}
-            followed |= children
-            reached |= children if grew or memory_id in reached else set()
-            queue.extend(sorted(children))
+        walked.add(memory_id)
+        children = {child.memory_id for child in world.named_children(memory_id)} - {memory_id}
+        followed |= children
+        if memory_id in reached:
+            told.add(memory_id)
+            reached |= children
+        queue.extend(sorted(children))
     for key in sorted(corrections):
         _silence_named(world, key)
     return changed
