@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from guardian.core.model import Erased, Event, SourceKind
 from guardian.core.point import PointKind
+from guardian.embed.given import GivenEmbedder
 from guardian.pipeline import BatchReport
 from guardian.ports import OutcomeMessage
 from guardian.read.erased import fetch_erased
@@ -163,3 +164,18 @@ def test_a_cascade_that_comes_again_tells_all_it_covers(order: tuple[int, ...]) 
     bank = play([[events[index]] for index in order])
     report = asyncio.run(bank.send(*[events[index] for index in order]))
     assert {memory_id for _, memory_id in report.erased} == {"a", "b", "c"}
+
+
+def test_a_model_is_told_what_to_forget() -> None:
+    """The texts of every revision that an erasure covers, also of one that comes late; nothing else is forgotten."""
+    bank, forgotten = Bank(), list[str]()
+
+    class Remembering(GivenEmbedder):
+        def forget(self, texts: Sequence[str]) -> None:
+            forgotten.extend(texts)
+
+    bank.pipeline.embedder = Remembering(size=2)
+    resume(bank, [[written("a", "One"), written("a", "Two", t=1), written("b", "Other")]])
+    assert forgotten == []
+    resume(bank, [[erased("a", observed=5, t=5)], [written("a", "Late", t=2)]])
+    assert sorted(forgotten) == ["Late", "One", "Two"]
