@@ -1,7 +1,8 @@
 """Dead letters: refused records kept whole on a topic of their own, listed from there, and driven again after a mend.
 
 A letter is acknowledged before the record it keeps. It is never deleted here: a re-driven one gets a tombstone under its key, after
-the re-drive was acknowledged, so a crash in between re-drives twice, which changes nothing.
+the re-drive was acknowledged, so a crash in between re-drives twice, which changes nothing. Those of erased memories get theirs
+from the letter index.
 
 A letter that its topic would not take is cut: its headers then bear `guardian-cut` with the size and digest of the whole value, which
 still lies in the topic that it came from. A cut letter is listed but not re-driven.
