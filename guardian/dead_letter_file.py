@@ -6,14 +6,22 @@ A letter is written once, whatever its message says at the next import. A line t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import DeadLetter, build_outcome_id, encode_outcome, read_dead_letter
+from guardian.contracts.outcome import (
+    DeadLetter,
+    build_outcome_id,
+    encode_outcome,
+    is_erased,
+    read_dead_letter,
+    read_letter_names,
+)
 from guardian.core.model import Event
+from guardian.core.needs import Key
 from guardian.errors import RecordError
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence
@@ -63,10 +71,30 @@ class DeadLetterFile:
                 else:
                     yield line.rstrip(b"\n"), letter
 
+    def erase(self, erased: Mapping[Key, datetime]) -> int:
+        """Drop the letters that erasures cover; gives their number.
+
+        A torn line goes too when any letter does: nobody can read whose text it holds.
+
+        Args:
+            erased: (space, memory id) and the time up to which it is erased.
+        """
+        if not erased:
+            return 0
+        self.path.with_suffix(".new").unlink(missing_ok=True)  # what a crash left of an earlier replacement
+        letters = list(self.iter_letters())
+        kept = [line for line, letter in letters if not is_erased(read_letter_names(letter), erased)]
+        if len(kept) < len(letters):
+            self.replace(kept)
+        return len(letters) - len(kept)
+
     def replace(self, lines: Sequence[bytes]) -> None:
-        """Keep only these lines; the file is replaced whole."""
+        """Keep only these lines; the file is replaced whole, and durably: what was dropped must not come back with a crash."""
         fresh = self.path.with_suffix(".new")
-        fresh.write_bytes(b"".join(line + b"\n" for line in lines))
+        with fresh.open("wb") as file:
+            file.write(b"".join(line + b"\n" for line in lines))
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(fresh, self.path)  # noqa: PTH105 # atomic on one file system
 
     def _read_known(self) -> set[str]:
@@ -118,6 +146,7 @@ async def redrive_file(
                 continue
         kept.append(line)
     if events:
-        await pipeline.process(events, fence=Fence())
+        report = await pipeline.process(events, fence=Fence())
         file.replace(kept)
+        file.erase(report.erased)
     return len(events), left

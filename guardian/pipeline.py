@@ -13,15 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from guardian.contracts.message import build_messages
+from guardian.contracts.message import build_messages, build_tombstone
 from guardian.core.decide import decide, initial_needs
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Event
-from guardian.core.needs import Needs
+from guardian.core.needs import Key, Needs
+from guardian.core.payload import forget_permissions
 from guardian.core.plan import Outcome, Plan
 from guardian.core.point import Phase, PointKind, Upsert
 from guardian.core.policy import Policy
+from guardian.core.signature import forget_signatures
 from guardian.core.snapshot import Snapshot
 from guardian.embed.bm25 import bm25_document, bm25_query
 from guardian.embed.fill import embed_texts
@@ -46,6 +49,7 @@ class BatchReport:
 
     Attributes:
         dispositions: Events by disposition.
+        erased: (space, memory id) of what the batch's erasures cover, and up to when; whoever keeps refused records looks here.
         fetched: Points read.
         rounds: Rounds of asking.
         fetch_ms, decide_ms, embed_ms, apply_ms, publish_ms: Milliseconds spent.
@@ -59,6 +63,7 @@ class BatchReport:
     inferred: int = 0
     refused_claims: int = 0
     pending: int = 0
+    erased: dict[Key, datetime] = field(default_factory=dict)
     fetched: int = 0
     rounds: int = 0
     fetch_ms: float = 0.0
@@ -117,7 +122,9 @@ class Pipeline:
             try:
                 await self._claim(fence, report)
                 plan = await self.plan(events, report)
-                await self._apply(await self._embed(plan, report), fence, report)
+                phases = await self._embed(plan, report)
+                await self._take_back(plan)
+                await self._apply(phases, fence, report)
             except ConflictError as exc:
                 if tries == MAX_CONFLICTS:
                     raise DependencyError(f"another writer came in between {tries} times: {exc}", dependency="store") from exc
@@ -139,6 +146,20 @@ class Pipeline:
             await self.store.apply(phases, fence=fence)
         finally:
             report.apply_ms += _since(started)
+
+    async def _take_back(self, plan: Plan) -> None:
+        """Forget the texts that the plan destroys, and take their records back from the topic.
+
+        Before the plan is durable: afterwards nobody knows these records' ids, as they are made of the texts. A crash in between
+        comes back to the same plan.
+        """
+        if plan.buried_texts:
+            forget_signatures()
+            forget_permissions()
+            if self.embedder is not None:
+                self.embedder.forget(plan.buried_texts)
+        if plan.removed and self.publisher is not None:
+            await self.publisher.publish([build_tombstone(record_id) for record_id in plan.removed])
 
     async def plan(self, events: Sequence[Event], report: BatchReport) -> Plan:
         """Fetch and decide in rounds until nothing is missing. Writes nothing."""
@@ -267,6 +288,7 @@ def _since(started: float) -> float:
 def _count(plan: Plan, report: BatchReport) -> None:
     report.outcomes = plan.outcomes
     report.inferred += plan.inferred
+    report.erased |= plan.erased
     report.dispositions.update(outcome.disposition.value for outcome in plan.outcomes)
     made = {upsert.id for phase in plan.phases for upsert in phase.upserts if _is_record(upsert)}
     report.records += len(made)

@@ -20,7 +20,7 @@ import orjson
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import DeadLetter, build_dead_letter
+from guardian.contracts.outcome import DeadLetter, build_dead_letter, is_erased, read_letter_names
 from guardian.core.model import Event, Status
 from guardian.core.node import TRUNCATED_ROOT
 from guardian.core.point import PointKind
@@ -28,6 +28,7 @@ from guardian.dead_letter_file import DeadLetterFile
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence, Store
+from guardian.read.erased import fetch_erased
 from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
 
 # Name that stands for a topic in the dead letters of a replay, with the item's number as offset.
@@ -43,6 +44,7 @@ class ReplaySummary:
         skipped, dead_letters: Rows by reason.
         families, superseded: Of the whole store afterwards; None when the events went to a topic.
         naive_times: Times without an offset, read as UTC.
+        letters_erased: Dead letters of erased memories: dropped from the file, or never written though counted.
     """
 
     items: int = 0
@@ -58,6 +60,7 @@ class ReplaySummary:
     refused_claims: int = 0
     pending: int = 0
     naive_times: int = 0
+    letters_erased: int = 0
     dispositions: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
@@ -231,8 +234,20 @@ class Replay:
         if self.forward is not None:
             await self.forward(raws)
         elif self.pipeline is not None:
-            summary.add(await self.pipeline.process(events, fence=Fence()))
+            report = await self.pipeline.process(events, fence=Fence())
+            summary.add(report)
+            kept = await drop_erased(letters, self.pipeline.store)
+            summary.letters_erased += len(letters) - len(kept) + self.dead_letters.erase(report.erased)
+            letters = kept
         self.dead_letters.append(letters)
+
+
+async def drop_erased(letters: Sequence[DeadLetter], store: Store) -> list[DeadLetter]:
+    """Give the letters but those of memories that are erased in the store: no text of these may come to lie in a file again."""
+    names = [read_letter_names(letter) for letter in letters]
+    memories = {name.memory for name in names if name.memory is not None}
+    erased = await fetch_erased(store, memories) if memories else {}
+    return [letter for letter, name in zip(letters, names, strict=True) if not is_erased(name, erased)]
 
 
 async def count_standing(store: Store) -> tuple[int, int]:

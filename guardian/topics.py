@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -254,6 +254,29 @@ async def apply(
             after = await _compare(admin, declarations)
         refuse_other_partition_counts(after)  # someone else may have created one meanwhile
         return Applied(created=created, plan=after)
+
+
+async def fetch_configs(
+    bootstrap: str | list[str],
+    wanted: Callable[[str], bool],
+    *,
+    security: Mapping[str, Any] | None = None,
+    timeout_s: float = BROKER_TIMEOUT_S,
+) -> dict[str, dict[str, str]]:
+    """Give the settings of a broker's topics, by topic and Kafka's name.
+
+    Args:
+        bootstrap: `host:port` of one or more brokers.
+        wanted: Tells for a topic's name whether it is asked for.
+        security: As for `plan`.
+        timeout_s: For everything together.
+
+    Raises:
+        DependencyError: The broker is away.
+        ConfigError: The broker refuses to tell (no permission).
+    """
+    async with _connect(bootstrap, security, timeout_s) as admin:
+        return await _fetch_configs(admin, sorted(filter(wanted, await admin.list_topics())))
 
 
 def refuse_other_partition_counts(found: Plan) -> None:

@@ -16,7 +16,9 @@ from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
 from guardian.cli.doctor import doctor
 from guardian.cli.embed import embed
+from guardian.cli.erase import erase
 from guardian.cli.export import export
+from guardian.cli.holdings import holdings
 from guardian.cli.replay import replay
 from guardian.cli.search import search
 from guardian.cli.settings import settings
@@ -39,7 +41,7 @@ app = typer.Typer(
     "with [bold]guardian show SPACE MEMORY_ID[/bold], and guard live topics with [bold]guardian worker[/bold].",
     epilog="Exit codes: 0 done, 1 finished with dead letters, 2 wrong use or settings, 69 something is away, 70 a bug, 130 interrupted.",
 )
-for command in (demo, worker, replay, show, search, export, embed, doctor, settings):
+for command in (demo, worker, replay, show, search, export, erase, holdings, embed, doctor, settings):
     app.command()(command)
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")

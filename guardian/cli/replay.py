@@ -257,6 +257,7 @@ def describe(summary: ReplaySummary) -> dict[str, object]:
         "refused_verification_claims": summary.refused_claims,
         "pending_vectors": summary.pending,
         "naive_times": summary.naive_times,
+        "dead_letters_erased": summary.letters_erased,
         "dispositions": _plain(summary.dispositions),
         "skipped": _plain(summary.skipped),
         "dead_letters": _plain(summary.dead_letters),

@@ -34,6 +34,11 @@ def build_messages(outcome: Outcome) -> list[OutcomeMessage]:
     return [_pack(model, outcome.event, key) for model, key in _iter_models(outcome)]
 
 
+def build_tombstone(record_id: str) -> OutcomeMessage:
+    """Build the message that takes a record back which is there no more; compaction then drops what was said about it."""
+    return OutcomeMessage(topic=EnrichedRecord.published_to, key=record_id, value=None, id=f"{record_id}-gone")
+
+
 def _iter_models(outcome: Outcome) -> Iterator[tuple[OutcomeModel, str | None]]:
     cause = EventId.of(outcome.event.ref)
     if outcome.record is not None:

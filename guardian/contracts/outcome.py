@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
@@ -17,12 +18,15 @@ import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from guardian.contracts.envelope import Headers, open_envelope
+from guardian.contracts.names import Names, read_names
 from guardian.contracts.reason import Reason, build_record_error
 from guardian.core.model import EventRef, Extent, MemoryKind, Slot, Status
 from guardian.errors import RecordError
 
 # The CloudEvents source of all outcomes; consumers identify an outcome by it and the id.
 OUTCOME_SOURCE = "/guardian"
+# The timestamp of a letter whose record has none: of a file, or of a topic from before Kafka kept them.
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OutcomeModel(BaseModel):
@@ -185,7 +189,7 @@ class DeadLetter(Outcome):
     message: str = Field(description="What is wrong and how to mend it, for people.")
     path: str = Field("", description="Where in the record the fault lies, dotted; empty if it is the whole.")
     space: str | None = Field(None, description="The memory bank, if it could be read.")
-    memory_id: str | None = Field(None, description="The memory, if it could be read.")
+    memory_id: str | None = Field(None, description="The memory whose text it holds, if that could be read.")
 
     @property
     def value(self) -> bytes | None:
@@ -251,7 +255,7 @@ def build_dead_letter(
         offset: Its offset.
         timestamp: Its Kafka timestamp; aware.
     """
-    space, memory_id = _read_names(value, headers)
+    names = read_names(value, headers)
     return DeadLetter(
         topic=topic,
         partition=partition,
@@ -262,9 +266,33 @@ def build_dead_letter(
         reason=error.reason,
         message=str(error),
         path=error.path,
-        space=space,
-        memory_id=memory_id,
+        space=names.space,
+        memory_id=names.memory_id,
     )
+
+
+def read_letter_names(letter: DeadLetter) -> Names:
+    """Give whose text a letter holds, and since when at the latest: the time it claims, or its arrival where that is earlier.
+
+    Without a time, what it holds is taken to be older than any erasure. A letter of a file has no arrival, and a clock that
+    was refused tells nothing.
+    """
+    found = read_names(letter.value, letter.record_headers)
+    arrived_at = letter.timestamp if letter.timestamp > _NO_TIME else None
+    claimed_at = None if arrived_at is None and letter.reason == Reason.TIME_IN_FUTURE else found.observed_at
+    observed_at = claimed_at if claimed_at is None or arrived_at is None else min(claimed_at, arrived_at)
+    return Names(letter.space or found.space, letter.memory_id or found.memory_id, observed_at)
+
+
+def is_erased(names: Names, erased: Mapping[tuple[str, str], datetime]) -> bool:
+    """Tell whether an erasure covers the text of a letter.
+
+    Args:
+        names: As `read_letter_names` gave them.
+        erased: (space, memory id) of erased memories, with the latest time up to which they are.
+    """
+    until = None if names.memory is None else erased.get(names.memory)
+    return until is not None and (names.observed_at is None or names.observed_at <= until)
 
 
 def read_dead_letter(value: bytes) -> DeadLetter:
@@ -283,14 +311,3 @@ def read_dead_letter(value: bytes) -> DeadLetter:
 
 def _to_base64(content: bytes | None) -> str | None:
     return None if content is None else base64.b64encode(content).decode()
-
-
-def _read_names(value: bytes | None, headers: Headers) -> tuple[str | None, str | None]:
-    """Give the space and memory id of a refused record, as far as they can be read."""
-    try:
-        attributes = open_envelope(value, headers).attributes
-    except RecordError:
-        return None, None
-    data = attributes.get("data")
-    space, memory_id = attributes.get("space"), data.get("memory_id") if isinstance(data, dict) else None
-    return space if isinstance(space, str) else None, memory_id if isinstance(memory_id, str) else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
-from guardian.core.fact import Correction, dump_correction, place_in_chain
+from guardian.core.fact import Correction, dump_correction, dump_link, place_in_chain
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Erased, Event, EventRef, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node
@@ -35,17 +36,24 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
     deletes: list[str] = []
     vectors: dict[str, tuple[float, ...]] = {}
     outcomes: list[Outcome | None] = [None] * len(events)
+    removed: list[str] = []
+    erased: dict[tuple[str, str], datetime] = {}
+    buried: list[str] = []
     inferred = 0
     for indexes, decision in decided:
-        upserts += [Upsert(id=key, payload=payload) for key, payload in sorted(decision.intake.payloads.items())]
+        said, silenced = _assemble_facts(decision)
+        upserts += said
         made, changed, count = _assemble_nodes(decision)
         named, opened, moved = _assemble_corrections(decision, makes_nodes=bool(made))
         widened += opened
         upserts += [*named, *made]
-        patches += [*changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
+        patches += [*silenced, *changed[_Rank.CONSEQUENCE], *moved, *changed[_Rank.DIRTY], *changed[_Rank.CAUSE]]
         inferred += count
         deletes += sorted(decision.world.removed.keys() - decision.world.nodes.keys())
-        deletes += sorted(decision.intake.deletes & decision.world.stored_ids)
+        deletes += sorted((decision.intake.deletes | decision.world.forgotten) & decision.world.stored_ids)
+        removed += [node.id for node in decision.world.removed.values() if node.is_record and node.id not in decision.world.nodes]
+        erased |= {(decision.world.space, memory_id): until for memory_id, until in decision.world.erased.items()}
+        buried += decision.world.buried_texts
         vectors |= decision.intake.vectors
         for position, index in enumerate(indexes):
             outcomes[index] = _build_outcome(decision, position, events[index])
@@ -60,7 +68,23 @@ def assemble(events: Sequence[Event], decided: Sequence[tuple[Sequence[int], Dec
         outcomes=tuple(outcome for outcome in outcomes if outcome is not None),
         vectors=vectors,
         inferred=inferred,
+        removed=tuple(sorted(removed)),
+        erased=erased,
+        buried_texts=tuple(sorted(set(buried))),
     )
+
+
+def _assemble_facts(decision: Decision) -> tuple[list[Upsert], list[Patch]]:
+    """Give the points of new facts but corrections, and of the stored ones what an erasure takes away."""
+    world, payloads = decision.world, dict(decision.intake.payloads)
+    silenced = {key: dump_link(link, world.space) for key, link in world.silenced.items()}
+    upserts = [
+        Upsert(id=key, payload=silenced.get(key, payload))
+        for key, payload in sorted(payloads.items())
+        if key not in world.forgotten
+    ]
+    stored = sorted(silenced.keys() - payloads.keys())
+    return upserts, [Patch(id=key, payload={"facts": silenced[key]["facts"]}) for key in stored]
 
 
 def _assemble_corrections(decision: Decision, *, makes_nodes: bool) -> tuple[list[Upsert], list[Patch], list[Patch]]:
@@ -305,7 +329,8 @@ def _ask_about_record(decision: Decision, node: Node) -> list[Question]:
         }
         if others:
             subjects = tuple(sorted({*others, node.memory_id}))
-            questions.append(Question(kind="same_subject", subjects=subjects, detail={"subject": node.subject}))
+            # Without the subject in words: the topic of questions keeps an open item for ever, and an erasure does not reach it.
+            questions.append(Question(kind="same_subject", subjects=subjects))
     if not node.is_verified and node.is_current:
         stale = {
             child.memory_id

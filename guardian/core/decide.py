@@ -150,7 +150,7 @@ def _decide_space(space: str, events: Sequence[Event], snapshot: Snapshot, polic
 def _settle_texts(decision: Decision) -> None:
     """Provenance: which revisions there are, what they inherit, and which records each derives from."""
     world, intake, policy = decision.world, decision.intake, decision.policy
-    intake.changed |= settle_erasures(world, intake.erased)
+    intake.changed |= settle_erasures(world, intake.erased, intake.corrections)
     for read_id in intake.reads:
         read = world.reads[read_id]
         world.touched |= find_readers(world, read.session_id, read.ref.time, policy)

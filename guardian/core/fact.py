@@ -94,6 +94,8 @@ class LinkFact:
     memory_id: str
     add: tuple[str, ...]
     remove: tuple[str, ...]
+    authority: Authority | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +240,7 @@ def build_read(event: Read) -> ReadFact:
 
 
 def dump_read(event: Read) -> dict[str, Any]:
-    """Give the payload of a read's point."""
+    """Give the payload of a read's point. Its query is not kept: no rule asks for it, and an erasure could not find it."""
     facts = {"o": dump_ref(event.ref), "r": list(event.retrieved), "u": list(event.used), "t": event.task_id}
     payload: dict[str, Any] = {
         "point": PointKind.READ.value,
@@ -246,7 +248,6 @@ def dump_read(event: Read) -> dict[str, Any]:
         "mentions": sorted(set(event.retrieved)) or None,
         "session_id": event.session_id,
         "facts": orjson.dumps(facts).decode(),
-        "rest": orjson.dumps({"q": event.query}).decode() if event.query else None,
     }
     return {name: value for name, value in payload.items() if value is not None}
 
@@ -259,23 +260,30 @@ def load_read(point_id: str, payload: Any) -> ReadFact:
 
 def build_link(event: Linked) -> LinkFact:
     """Build the fact of a link."""
-    link_id = build_fact_id(event.space, PointKind.LINK, event.ref)
-    return LinkFact(id=link_id, ref=event.ref, memory_id=event.memory_id, add=event.add, remove=event.remove)
+    return LinkFact(
+        id=build_fact_id(event.space, PointKind.LINK, event.ref),
+        ref=event.ref,
+        memory_id=event.memory_id,
+        add=event.add,
+        remove=event.remove,
+        authority=event.authority,
+        reason=event.reason,
+    )
 
 
-def dump_link(event: Linked) -> dict[str, Any]:
+def dump_link(link: LinkFact, space: str) -> dict[str, Any]:
     """Give the payload of a link's point."""
     facts = {
-        "o": dump_ref(event.ref),
-        "a": list(event.add),
-        "d": list(event.remove),
-        "u": dump_source(event.authority),
-        "y": event.reason,
+        "o": dump_ref(link.ref),
+        "a": list(link.add),
+        "d": list(link.remove),
+        "u": dump_source(link.authority),
+        "y": link.reason,
     }
     return {
         "point": PointKind.LINK.value,
-        "space": event.space,
-        "memory_id": event.memory_id,
+        "space": space,
+        "memory_id": link.memory_id,
         "facts": orjson.dumps(facts).decode(),
     }
 
@@ -289,6 +297,8 @@ def load_link(point_id: str, payload: Any) -> LinkFact:
         memory_id=payload["memory_id"],
         add=tuple(facts["a"]),
         remove=tuple(facts["d"]),
+        authority=load_source(facts["u"]),
+        reason=facts["y"],
     )
 
 

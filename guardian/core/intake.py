@@ -104,7 +104,7 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
                 return Disposition.DISPUTED
             link = build_link(event)
             world.touched.add(event.memory_id)
-            return _store(world, intake, link.id, dump_link(event), world.links[event.memory_id], link)
+            return _store(world, intake, link.id, dump_link(link, world.space), world.links[event.memory_id], link)
         case Deleted():
             ending = build_ending(event)
             world.touched.add(event.memory_id)
@@ -124,7 +124,7 @@ def _store(
     world: World, intake: Intake, point_id: str, payload: Mapping[str, Any], known: dict[str, Any], fact: Any
 ) -> Disposition:
     is_new = point_id not in known
-    known[point_id] = fact
+    known.setdefault(point_id, fact)  # a stored one may have lost words to an erasure
     if point_id in world.stored_ids:
         return Disposition.DUPLICATE
     intake.payloads[point_id] = payload

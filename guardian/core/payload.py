@@ -24,6 +24,7 @@ from guardian.core.claim import (
 from guardian.core.model import MemoryKind, Slot, SourceKind, Status
 from guardian.core.moment import format_optional, format_time, parse_optional, parse_time
 from guardian.core.node import TRUNCATED_ROOT, Edge, Node, Reach
+from guardian.core.permission import forget_merged
 from guardian.core.point import Point, PointKind
 
 
@@ -110,6 +111,13 @@ def load_permission(stored: str) -> Permission:
 def dump_permission(permission: Permission) -> str:
     """Give the stored form of a permission."""
     return orjson.dumps(permission.to_json(), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def forget_permissions() -> None:
+    """Forget the cached permissions, which name subjects and scopes: one of them was erased."""
+    load_permission.cache_clear()
+    dump_permission.cache_clear()
+    forget_merged()
 
 
 def _dump_lineage(node: Node) -> dict[str, Any]:

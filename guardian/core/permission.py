@@ -166,6 +166,11 @@ def _merge(own: Permission, parents: tuple[Permission, ...], has_unseen_parent: 
     )
 
 
+def forget_merged() -> None:
+    """Forget the merged permissions that are cached: they name subjects and scopes, and one of them was erased."""
+    _merge.cache_clear()
+
+
 def select_entry_slots(kind: MemoryKind, permission: Permission) -> tuple[Slot, ...]:
     """Give the slots the record itself may enter: episodes and skills as examples only."""
     if kind in _PRECEDENTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from guardian.core.intake import Disposition
 from guardian.core.model import Event, EventRef, Extent, MemoryKind, Slot, Status
@@ -100,9 +101,15 @@ class Plan:
     Attributes:
         vectors: Given vectors of records in the first phase, by record id.
         inferred: Records that got an inferred parent by this decision.
+        removed: Ids of stored records that are there no more: erased, or of a text whose correction was retracted.
+        erased: (space, memory id) of what the erasures of the batch cover, and up to when; the same when they come again.
+        buried_texts: Texts that become tombstones, for caches to forget.
     """
 
     phases: tuple[Phase, ...]
     outcomes: tuple[Outcome, ...]
     vectors: Mapping[str, tuple[float, ...]]
     inferred: int = 0
+    removed: tuple[str, ...] = ()
+    erased: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
+    buried_texts: tuple[str, ...] = ()

@@ -56,6 +56,11 @@ def build_signature(text: str) -> Signature:
     return _build_cached(text) if len(text) <= _CACHED_CHARS else _build(text)
 
 
+def forget_signatures() -> None:
+    """Forget every cached signature and the text it was built of: one of them was erased."""
+    _build_cached.cache_clear()
+
+
 def _build(text: str) -> Signature:
     unified = _unify(text)
     normalized = _normalize(unified)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from guardian.core.claim import digest_subject
 from guardian.core.fact import (
@@ -42,6 +43,10 @@ class World:
         removed: Stored nodes that no longer exist, by id.
         bereft: Memory ids that lost a child.
         known_memories: Memory ids of which the store held a node.
+        erased: Memory ids that the erasures of this decision cover, with the time up to which they do; noted again when they come again.
+        buried_texts: Texts that became tombstones.
+        forgotten: Ids of fact points that an erasure takes away.
+        silenced: Links that an erasure takes the words from, by point id.
     """
 
     def __init__(self, space: str, points: Iterable[Point], asked: Needs) -> None:
@@ -75,6 +80,10 @@ class World:
         self.removed: dict[str, Node] = {}
         self.known_memories: set[str] = set()
         self.bereft: set[str] = set()
+        self.erased: dict[str, datetime] = {}
+        self.buried_texts: list[str] = []
+        self.forgotten: set[str] = set()
+        self.silenced: dict[str, LinkFact] = {}
         for point in points:
             self._load(point)
 

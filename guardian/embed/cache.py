@@ -28,6 +28,7 @@ class VectorCache:
                 mend="set GUARDIAN_EMBEDDING__CACHE_ENTRIES to 0 or more.",
             )
         self._entries = entries
+        self._wipes = 0
         self._kept: OrderedDict[bytes, array[float]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -43,6 +44,7 @@ class VectorCache:
         """
         normalised = [unicodedata.normalize("NFC", text) for text in texts]
         keys = [_digest(text) for text in normalised]
+        wipes = self._wipes
         found = {key: self._take(key) for key in dict.fromkeys(keys)}
         missing = {key: text for key, text in zip(keys, normalised, strict=True) if found[key] is None}
         if missing:
@@ -53,8 +55,15 @@ class VectorCache:
                 raise blame_text(exc, keys.index(blamed)) from exc
             for key, vector in zip(missing, vectors, strict=True):
                 found[key] = vector
-                self._keep(key, vector)
+                if wipes == self._wipes:  # else one of them may have been erased while the model was at work
+                    self._keep(key, vector)
         return [kept for key in keys if (kept := found[key]) is not None]
+
+    def forget(self, texts: Sequence[str]) -> None:
+        """Drop what is kept of these texts, and keep nothing of what is being computed now."""
+        self._wipes += 1
+        for text in texts:
+            self._kept.pop(_digest(unicodedata.normalize("NFC", text)), None)
 
     def _take(self, key: bytes) -> Vector | None:
         kept = self._kept.get(key)

@@ -36,5 +36,8 @@ class GivenEmbedder:
             raise InvariantError("the embedder `given` was asked for vectors of texts")
         return []
 
+    def forget(self, texts: Sequence[str]) -> None:
+        """Forget nothing: no text ever comes here."""
+
     async def close(self) -> None:
         """Release nothing."""

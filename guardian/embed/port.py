@@ -58,6 +58,9 @@ class Embedder(Protocol):
             RecordError: One text can never be embedded; its path is `texts[i]`.
         """
 
+    def forget(self, texts: Sequence[str]) -> None:
+        """Keep nothing any longer that was made of these texts, which were erased."""
+
     async def close(self) -> None:
         """Release what the embedder holds; closing twice is closing once."""
 

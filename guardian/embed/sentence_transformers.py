@@ -58,6 +58,10 @@ class SentenceTransformersEmbedder:
             raise InvariantError(f"{self.identity} was asked for vectors after it was closed")
         return await self._cache.embed(texts, self._compute)
 
+    def forget(self, texts: Sequence[str]) -> None:
+        """Drop the vectors remembered for these texts."""
+        self._cache.forget(texts)
+
     async def close(self) -> None:
         """Wait for the encoding in flight and end the thread."""
         self._is_closed = True

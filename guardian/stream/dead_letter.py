@@ -1,7 +1,8 @@
 """Dead letters: refused records kept whole on a topic of their own, listed from there, and driven again after a mend.
 
 A letter is acknowledged before the record it keeps. It is never deleted here: a re-driven one gets a tombstone under its key, after
-the re-drive was acknowledged, so a crash in between re-drives twice, which changes nothing.
+the re-drive was acknowledged, so a crash in between re-drives twice, which changes nothing. Those of erased memories get theirs
+from the letter index.
 
 A letter that its topic would not take is cut: its headers then bear `guardian-cut` with the size and digest of the whole value, which
 still lies in the topic that it came from. A cut letter is listed but not re-driven.
@@ -13,9 +14,10 @@ import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import orjson
 import structlog
@@ -81,13 +83,14 @@ class DeadLetterSender:
 
     def _build_message(self, refused: Refused, max_bytes: int) -> Outgoing:
         letter, encoded = encode_letter(refused, max_bytes=max_bytes)
-        return Outgoing(topic=self._topic, key=build_outcome_id(letter).encode(), value=encoded)
+        # Of an erased text only the key: an earlier delivery may have left its letter there.
+        return Outgoing(topic=self._topic, key=build_outcome_id(letter).encode(), value=None if refused.is_erased else encoded)
 
 
-def encode_letter(refused: Refused, *, max_bytes: int) -> tuple[DeadLetter, bytes]:
-    """Give the dead letter of a record and its bytes, at most `max_bytes` of them; at least 32 KiB."""
+def build_letter(refused: Refused) -> DeadLetter:
+    """Give the dead letter of a record, whole."""
     record = refused.record
-    letter = build_dead_letter(
+    return build_dead_letter(
         refused.error,
         record.value,
         record.headers,
@@ -97,6 +100,12 @@ def encode_letter(refused: Refused, *, max_bytes: int) -> tuple[DeadLetter, byte
         # A letter's id covers its time: a record without one must not get another at each delivery.
         timestamp=to_time(max(record.timestamp_ms, 0)),
     )
+
+
+def encode_letter(refused: Refused, *, max_bytes: int) -> tuple[DeadLetter, bytes]:
+    """Give the dead letter of a record and its bytes, at most `max_bytes` of them; at least 32 KiB."""
+    record = refused.record
+    letter = build_letter(refused)
     encoded = encode_outcome(letter, time=letter.timestamp)
     if len(encoded) > max_bytes:
         letter = _cut(letter, record.value or b"", max_bytes=max_bytes)
@@ -137,10 +146,16 @@ def _drop_long(name: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLetter:
-    """A dead letter on its topic; `key` is its id."""
+    """A dead letter on its topic.
+
+    Attributes:
+        key: Its id.
+        written_at: When it was put there; its topic's retention counts from then.
+    """
 
     key: str
     letter: DeadLetter
+    written_at: datetime
 
 
 async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenerator[StoredLetter]:
@@ -153,14 +168,14 @@ async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenera
         DependencyError: The broker is away.
     """
     standing: dict[str, tuple[int, int]] = {}
-    async with aclosing(_iter_records(options, topic)) as records:
+    async with aclosing(iter_records(options, topic)) as records:
         async for record in records:
             key = (record.key or b"").decode(errors="replace")
             if record.value is None:
                 standing.pop(key, None)
             else:
                 standing[key] = (record.partition, record.offset)
-    async with aclosing(_iter_records(options, topic)) as records:
+    async with aclosing(iter_records(options, topic)) as records:
         async for record in records:
             key = (record.key or b"").decode(errors="replace")
             if record.value is None or standing.get(key) != (record.partition, record.offset):
@@ -170,11 +185,21 @@ async def iter_dead_letters(options: KafkaOptions, *, topic: str) -> AsyncGenera
             except RecordError as error:
                 log.warning("dead_letter.not_read", partition=record.partition, offset=record.offset, reason=error.reason)
                 continue
-            yield StoredLetter(key=key, letter=letter)
+            yield StoredLetter(key=key, letter=letter, written_at=to_time(record.timestamp_ms))
 
 
-async def _iter_records(options: KafkaOptions, topic: str) -> AsyncGenerator[Record]:
-    """Give all records of a topic up to the fetch high watermarks (the end offsets of some brokers are wrong)."""
+async def iter_records(options: KafkaOptions, topic: str, starts: Mapping[int, int] | None = None) -> AsyncGenerator[Record]:
+    """Give all records of a topic up to the fetch high watermarks (the end offsets of some brokers are wrong).
+
+    Args:
+        options: How brokers are reached.
+        topic: Full name.
+        starts: Offsets to begin at, by partition; the others begin at their first record.
+
+    Raises:
+        ConfigError: There is no such topic.
+        DependencyError: The broker is away.
+    """
     numbers = (await fetch_topics(options)).get(topic)
     if numbers is None:
         raise ConfigError(f"the topic {topic} is missing.", mend="create it with `guardian topics apply`.")
@@ -185,6 +210,8 @@ async def _iter_records(options: KafkaOptions, topic: str) -> AsyncGenerator[Rec
             await consumer.start()
             consumer.assign(partitions)
             await consumer.seek_to_beginning(*partitions)
+            for number, offset in (starts or {}).items():
+                consumer.seek(TopicPartition(topic, number), offset)
         ends: dict[TopicPartition, int] = {}
         quiet_since = asyncio.get_running_loop().time()
         while True:

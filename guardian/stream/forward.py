@@ -52,5 +52,6 @@ async def send_dead_letters(sender: DeadLetterSender, batch: Batch, metrics: Met
     await sender.send(batch.refused)
     for refused in batch.refused:
         metrics.note_dead_letter(refused.error.reason, topic_role=topic_role)
+        metrics.letters_erased.inc(refused.is_erased)
     batch.dead_lettered += len(batch.refused)
     batch.refused = []

@@ -9,35 +9,52 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from aiokafka.partitioner import murmur2
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import Decoded, decode
+from guardian.contracts.outcome import is_erased, read_letter_names
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
+from guardian.read.erased import fetch_erased
 from guardian.stream.broker.kafka import Producer
-from guardian.stream.dead_letter import DeadLetterSender
+from guardian.stream.dead_letter import DeadLetterSender, build_letter
 from guardian.stream.forward import build_forward, send_dead_letters, send_forwards
-from guardian.stream.plane.batch import Batch, Role
+from guardian.stream.letter_index import LetterIndex
+from guardian.stream.plane.batch import Batch, Refused, Role
 from guardian.stream.plane.origin import Record, TopicTrust, read_received_at
 from guardian.telemetry.metrics import PHASES, Metrics
 
 
 class Guard:
-    """What is done with the records of the canonical topic."""
+    """What is done with the records of the canonical topic.
+
+    Args:
+        dead_letters: Takes what is refused.
+        letters: Knows what was refused before, so that an erasure finds it.
+    """
 
     role = Role.CANONICAL
 
     def __init__(
-        self, *, pipeline: Pipeline, policy: DecodePolicy, producer: Producer, dead_letters: DeadLetterSender, metrics: Metrics
+        self,
+        *,
+        pipeline: Pipeline,
+        policy: DecodePolicy,
+        producer: Producer,
+        dead_letters: DeadLetterSender,
+        letters: LetterIndex,
+        metrics: Metrics,
     ) -> None:
         self._pipeline = pipeline
         self._policy = policy
         self._trust = TopicTrust(policy)
         self._producer = producer
         self._dead_letters = dead_letters
+        self._letters = letters
         self._metrics = metrics
 
     def read(self, records: Iterable[Record], *, partitions: Mapping[str, Sequence[int]]) -> Batch:
@@ -69,9 +86,19 @@ class Guard:
         sent_before = batch.forwarded
         await send_forwards(self._producer, batch)
         self._metrics.rerouted.inc(batch.forwarded - sent_before)
+        batch.refused = await self._mark_erased(batch.refused)
         await send_dead_letters(self._dead_letters, batch, self._metrics, topic_role=self.role)
         batch.report = await self._pipeline.process(batch.events, fence=Fence(version=version))
+        if batch.report.erased:
+            await self._letters.erase(batch.report.erased)
         self._count(batch, batch.report)
+
+    async def _mark_erased(self, refused: Sequence[Refused]) -> list[Refused]:
+        """Mark the refused records of memories that are erased already: their texts must not come to lie in a letter."""
+        names = [read_letter_names(build_letter(one)) for one in refused]
+        memories = {name.memory for name in names if name.memory is not None}
+        erased = await fetch_erased(self._pipeline.store, memories) if memories else {}
+        return [replace(one, is_erased=is_erased(name, erased)) for one, name in zip(refused, names, strict=True)]
 
     def _decode(self, record: Record) -> Decoded:
         return decode(

@@ -8,6 +8,7 @@ work ends the worker with exit code 2 before anything is consumed. Stop: data pl
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import random
@@ -30,11 +31,12 @@ from guardian.settings import KafkaSettings, LimitSettings, WebSettings
 from guardian.sources.live.schema_frame import SchemaCache
 from guardian.sources.live.translator import Translator
 from guardian.stream.broker.kafka import KafkaOptions, Producer, fetch_topics
-from guardian.stream.dead_letter import DeadLetterSender
+from guardian.stream.dead_letter import DeadLetterSender, iter_records
 from guardian.stream.ending import FAILED, Ending
 from guardian.stream.guard import Guard
 from guardian.stream.health import Health
 from guardian.stream.ingress import Ingress, check_ingress, choose_ingress_topics
+from guardian.stream.letter_index import LetterIndex
 from guardian.stream.plane.batch import Role, Work
 from guardian.stream.plane.loop import Plane
 from guardian.stream.publisher import KafkaPublisher
@@ -49,6 +51,8 @@ Answer = TypeVar("Answer")
 _GRACE_S = 5.0
 # Seconds between looks at store, broker and topics.
 _PROBE_S = 10.0
+# Seconds between looks at the dead letters that others wrote; each costs three short requests.
+_LETTERS_S = 30.0
 # Any id: asking for a point that is not there proves that the store answers.
 _PROBE_ID = "00000000-0000-5000-8000-000000000000"
 
@@ -107,6 +111,13 @@ class Worker:
         self._producer = Producer(setup.options)
         self._pipeline: Pipeline | None = None
         self._planes: list[Plane] = []
+        topic = setup.kafka.topic_prefix + DeadLetter.published_to
+        self._letters = LetterIndex(
+            read_on=functools.partial(iter_records, setup.options, topic),
+            producer=self._producer,
+            topic=topic,
+            metrics=self.metrics,
+        )
 
     async def run(self) -> int:
         """Run until asked to stop or until something fails; gives the exit code."""
@@ -132,6 +143,7 @@ class Worker:
         app = build_app(setup.kafka.group, bootstrap=setup.options.bootstrap, server=self.server)
         app.timer(min(_PROBE_S, setup.options.metadata_max_age_s))(self._probe)
         app.timer(min(_PROBE_S, setup.limits.watchdog_s / 4))(self._watch)
+        app.timer(min(_LETTERS_S, setup.options.metadata_max_age_s))(self._look_after_letters)
         return app
 
     # Start
@@ -171,6 +183,7 @@ class Worker:
             policy=setup.build_policy(self._pipeline.store.identity.vector_size),
             producer=self._producer,
             dead_letters=dead_letters,
+            letters=self._letters,
             metrics=self.metrics,
         )
 
@@ -245,6 +258,12 @@ class Worker:
         if self._pipeline is not None and not any(plane.condition.waits_for for plane in self._planes):
             await self._try(self._probe_store)
 
+    async def _look_after_letters(self) -> None:
+        """Look after the letters of erased memories that other workers may have written since."""
+        pipeline = self._pipeline
+        if pipeline is not None and not self.ending.is_requested:
+            await self._try(lambda: self._letters.look_after(pipeline.store))
+
     async def _probe_store(self) -> None:
         assert self._pipeline is not None
         store = self._pipeline.store
@@ -282,6 +301,7 @@ class Worker:
         pipeline = self._pipeline
         steps: Sequence[Callable[[], Awaitable[Any]]] = [
             *(plane.stop for plane in self._planes),
+            self._letters.finish,
             self._producer.stop,
             *([] if pipeline is None else [pipeline.store.close]),
             *([] if pipeline is None or pipeline.embedder is None else [pipeline.embedder.close]),

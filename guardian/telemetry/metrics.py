@@ -35,6 +35,10 @@ class Metrics:
         self.dead_letters = self._count(
             "dead_letters", "Records refused, by reason and where they were read.", "reason", "topic_role"
         )
+        self.letters_erased = self._count(
+            "dead_letters_erased",
+            "Dead letters of erased memories: given a tombstone, or never written but counted as dead letters.",
+        )
         self.records = self._count("records_written", "Records (revisions) put into the store.")
         self.felled = self._count("records_felled", "Records that stand superseded by a correction in an event's outcome.")
         self.born_superseded = self._count("records_born_superseded", "Records that came after the correction that reaches them.")

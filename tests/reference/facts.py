@@ -87,14 +87,19 @@ def gather_facts(events: list[Event], policy: ReferencePolicy) -> Facts:
     writes = [_write(e, e.source, policy, withdrawn=is_withdrawn(e)) for e in events if isinstance(e, Written)]
     writes += [_write(e.inline, e.inline.source or e.authority, policy, inline=True) for e in corrections if e.inline is not None]
     erasures = [e for e in events if isinstance(e, Erased) and has_authority(e.authority)]
+    erased_until = _erased_until(erasures, writes)
+
+    def is_forgotten(verdict: Audited) -> bool:
+        return verdict.memory_id in erased_until and verdict.ref.time <= erased_until[verdict.memory_id]
+
     return Facts(
         writes=sorted(writes, key=lambda write: write.ref.order),
         corrections=corrections,
         reads=[e for e in events if isinstance(e, Read)],
         links=[e for e in events if isinstance(e, Linked) and has_authority(e.authority)],
         deletions=[e for e in events if isinstance(e, Deleted)],
-        verdicts=[e for e in events if isinstance(e, Audited) and not is_withdrawn(e)],
-        erased_until=_erased_until(erasures, writes),
+        verdicts=[e for e in events if isinstance(e, Audited) and not is_withdrawn(e) and not is_forgotten(e)],
+        erased_until=erased_until,
     )
 
 

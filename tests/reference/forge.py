@@ -93,6 +93,10 @@ class Forge:
         space: str = self.draw(st.sampled_from(self.spaces))
         return space
 
+    def reason(self) -> str | None:
+        """Give words for every other event, which an erasure may have to take away."""
+        return "He said so" if len(self.made) % 2 else None
+
     def ref(self, time: datetime | None = None) -> EventRef:
         """Give a new event id, one time in ten one that is taken."""
         number = len(self.made)
@@ -142,7 +146,7 @@ class Forge:
             "authority": authorities,
         }
         values = {name: self.draw(strategy) for name, strategy in drawn.items() if name not in named}
-        self.make(Corrected, ref=ref, **{"effective_at": effective_at, **values, **named})
+        self.make(Corrected, ref=ref, **{"effective_at": effective_at, "reason": self.reason(), **values, **named})
 
     def correct_inline(self) -> None:
         """Correct with the replacement's text inside."""
@@ -187,4 +191,11 @@ class Forge:
         """Set or cut lineage by hand; one event never does both to one parent."""
         add, remove = self.draw(id_tuples), self.draw(id_tuples)
         remove = tuple(each for each in remove if each not in add)
-        self.make(Linked, memory_id=self.draw(memory_ids), add=add, remove=remove, authority=self.draw(authorities))
+        self.make(
+            Linked,
+            memory_id=self.draw(memory_ids),
+            add=add,
+            remove=remove,
+            authority=self.draw(authorities),
+            reason=self.reason(),
+        )

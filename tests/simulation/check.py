@@ -7,6 +7,7 @@
   half-done writes may stand for.
 - Outcomes say what the reference says of the state that holds their event.
 - The replacement stands before a status falls.
+- No dead letter stands, at the end, of a memory that is erased.
 - A write touches no other space than those of its batch.
 """
 
@@ -19,12 +20,17 @@ from typing import Any
 import orjson
 
 from guardian.contracts.codec import DecodePolicy, decode
+from guardian.contracts.names import Names
+from guardian.contracts.outcome import build_outcome_id, is_erased, read_dead_letter, read_letter_names
 from guardian.core.model import Event
-from guardian.core.point import Patch, Phase, PointKind
+from guardian.core.point import Patch, Phase, Point, PointKind
+from guardian.core.rules.erasure import read_erasures
 from guardian.embed.bm25 import bm25_query
 from guardian.errors import RecordError
 from guardian.ports import OutcomeMessage, SearchQuery
+from guardian.stream.dead_letter import build_letter
 from guardian.stream.guard import choose_partition
+from guardian.stream.plane.batch import Refused
 from guardian.stream.plane.origin import Record, read_received_at
 from tests.simulation.broker import DEAD_LETTERS, Broker
 from tests.simulation.storage import Server, Write
@@ -71,6 +77,7 @@ class Checks:
         self._changed: set[str] = set()
         self._letters = 0
         self._lettered: set[Place] = set()
+        self._letter_keys: dict[Place, bytes] = {}
         self._notices = 0
         self._broker, self._server, self._truth = broker, server, truth
         broker.on_append = self._note_append
@@ -92,8 +99,10 @@ class Checks:
         place = record.partition, record.offset
         try:
             event = decode(record.value, record.headers, policy=DecodePolicy(), received_at=read_received_at(record)).event
-        except RecordError:
+        except RecordError as error:
             self.poison.add(place)
+            letter = build_letter(Refused(record=record, error=error))
+            self._letter_keys[place] = build_outcome_id(letter).encode()
             return
         self.events[place] = event
         if choose_partition(event.space, self._broker.partitions) != record.partition:
@@ -156,7 +165,10 @@ class Checks:
     def _read_letters(self) -> None:
         letters = self._broker.sent[DEAD_LETTERS]
         for message in letters[self._letters :]:
-            letter = orjson.loads(message.value or b"{}")["data"]
+            if message.value is None:  # of an erased memory: the key is all that may be said
+                self._lettered |= {place for place, key in self._letter_keys.items() if key == message.key}
+                continue
+            letter = orjson.loads(message.value)["data"]
             place = letter["partition"], letter["offset"]
             if place not in self.poison:
                 raise Violation(f"P9: a good event at {place} became a dead letter: {letter['reason']}")
@@ -264,6 +276,22 @@ class Checks:
             raise Violation(f"P1: {sorted(good - self.applied)} never reached the store")
         for space in sorted({event.space for event in self.events.values()}):
             self._check_rows(space)
+        self._check_letters()
+
+    def _check_letters(self) -> None:
+        """Check that no letter stands whose memory is erased."""
+        standing = {message.key: message.value for message in self._broker.sent[DEAD_LETTERS]}
+        for value in standing.values():
+            names = Names() if value is None else read_letter_names(read_dead_letter(value))
+            if names.memory is None:
+                continue
+            erased = read_erasures(
+                Point(point_id, payload)
+                for point_id, payload in self._server.payloads.items()
+                if (payload.get("space"), payload.get("memory_id")) == names.memory
+            )
+            if is_erased(names, erased):
+                raise Violation(f"erasure: a dead letter still holds a text of {names.memory}")
 
 
 def _by_space(events: Iterable[Event]) -> Mapping[str, list[Event]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -12,11 +13,13 @@ from guardian.contracts.message import build_messages
 from guardian.core import chain
 from guardian.core.chain import Standing
 from guardian.core.model import Event
+from guardian.core.needs import Key
 from guardian.core.plan import Plan
 from guardian.core.point import Phase
 from guardian.errors import ConflictError
 from guardian.pipeline import BatchReport, Pipeline
-from guardian.ports import Fence
+from guardian.ports import Fence, Store
+from guardian.stream.letter_index import LetterIndex
 from guardian.stream.plane.batch import Batch
 from guardian.stream.plane.origin import Record
 from tests.simulation.faults import Fault
@@ -40,6 +43,22 @@ class _ForgetsLetters(Worker):
     async def _carry_out(self, chunk: Mapping[int, Sequence[Record]], batch: Batch) -> bool:
         batch.refused = []
         return await super()._carry_out(chunk, batch)
+
+
+class _BlindIndex(LetterIndex):
+    """Knows no letter of an erased memory."""
+
+    async def erase(self, erased: Mapping[Key, datetime]) -> None:
+        """Find nothing."""
+
+    async def look_after(self, store: Store) -> None:
+        """Find nothing."""
+
+
+class _KeepsLetters(Worker):
+    """Leaves the dead letters of an erased memory where they are."""
+
+    index_class = _BlindIndex
 
 
 class _PatchesFirst(StoreClient):
@@ -133,6 +152,7 @@ MUTANTS: dict[str, Parts] = {
     "no_fence": Parts(is_fenced=False, rates=_TAKEOVERS),
     "commits_before_apply": Parts(worker=_CommitsFirst),
     "forgets_dead_letters": Parts(worker=_ForgetsLetters),
+    "keeps_erased_letters": Parts(worker=_KeepsLetters),
     "patches_before_records": Parts(store=_PatchesFirst),
     "parents_before_children": Parts(store=_ParentsFirst),
     "ignores_conflicts": Parts(store=_IgnoresConflicts, rates=_TAKEOVERS),

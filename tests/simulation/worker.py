@@ -22,6 +22,7 @@ from guardian.pipeline import Pipeline
 from guardian.ports import OutcomeMessage
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.guard import Guard
+from guardian.stream.letter_index import LetterIndex
 from guardian.stream.plane.batch import Batch
 from guardian.stream.plane.fence import LEAP, format_version, take_over
 from guardian.stream.plane.loop import iter_chunks
@@ -53,6 +54,9 @@ class Publisher:
 
     async def publish(self, messages: Sequence[OutcomeMessage]) -> None:
         """Send all messages."""
+        if messages and all(message.value is None for message in messages):  # taken back before the plan is durable
+            await self._inner.publish(messages)
+            return
         self.on_publish(messages)
         await self._inner.publish(messages)
         self.on_published()
@@ -79,10 +83,12 @@ class Worker:
 
     Attributes:
         is_busy: A batch is in hand.
+        letters: Its index of the dead letters.
         on_begin: Called with the records of a batch before it is carried out.
     """
 
     pipeline_class: type[Pipeline] = Pipeline
+    index_class: type[LetterIndex] = LetterIndex
 
     def __init__(self, name: str, *, store: StoreClient, connection: Connection, around: Surroundings) -> None:
         self.name = name
@@ -109,11 +115,15 @@ class Worker:
             publisher=self.publisher,
             decide_in_thread=1 << 30,
         )
+        self.letters = self.index_class(
+            read_on=self.connection.read_letters, producer=producer, topic=DEAD_LETTERS, metrics=_METRICS
+        )
         return Guard(
             pipeline=pipeline,
             policy=DecodePolicy(),
             producer=producer,
             dead_letters=DeadLetterSender(producer, topic=DEAD_LETTERS, max_bytes=_LETTER_BYTES),
+            letters=self.letters,
             metrics=_METRICS,
         )
 

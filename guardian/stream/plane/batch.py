@@ -26,10 +26,15 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A record that can never succeed, and why."""
+    """A record that can never succeed, and why.
+
+    Attributes:
+        is_erased: Its text was erased: nothing of it may be kept.
+    """
 
     record: Record
     error: RecordError
+    is_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,3 +89,25 @@ def test_a_negative_capacity_is_a_wrong_setting() -> None:
     """The message names the setting."""
     with pytest.raises(ConfigError, match="GUARDIAN_EMBEDDING__CACHE_ENTRIES"):
         VectorCache(entries=-1)
+
+
+async def test_an_erased_text_leaves_no_vector() -> None:
+    """Nor any other spelling of it; others stay, and the text may be asked again."""
+    cache, model = VectorCache(entries=10), Model()
+    await cache.embed(["é", "b"], model)
+    cache.forget(["e\u0301", "never seen"])
+    assert len(cache) == 1
+    await cache.embed(["b", "é"], model)
+    assert model.asked == [["é", "b"], ["é"]]
+
+
+async def test_a_text_erased_while_the_model_is_at_work_is_not_kept() -> None:
+    """Its vector is given to who asked, and remembered by nobody."""
+    cache, model = VectorCache(entries=10), Model()
+
+    async def erase_meanwhile(texts: list[str]) -> list[Vector]:
+        cache.forget(texts)
+        return await model(texts)
+
+    assert await cache.embed(["a"], erase_meanwhile) == [(98.0,)]
+    assert len(cache) == 0

@@ -24,7 +24,7 @@ from guardian.stream.guard import Guard, choose_partition
 from guardian.stream.publisher import KafkaPublisher
 from guardian.telemetry.metrics import Metrics
 from tests.builders import envelope, written_data
-from tests.unit.stream.records import CollectingProducer, record
+from tests.unit.stream.records import CollectingProducer, build_letter_index, record
 
 TWELVE = tuple(range(12))
 
@@ -51,6 +51,7 @@ class Bench:
         self.producer = CollectingProducer(max_bytes=max_bytes)
         self.metrics = Metrics()
         producer = cast("Producer", self.producer)
+        self.letters = build_letter_index(self.producer, "p.guardian.dead-letters", self.metrics)
         self.guard = Guard(
             pipeline=Pipeline(
                 store=self.store, policy_of=lambda _: Policy(), publisher=KafkaPublisher(producer, self.metrics, prefix="p.")
@@ -58,6 +59,7 @@ class Bench:
             policy=policy or DecodePolicy(),
             producer=producer,
             dead_letters=DeadLetterSender(producer, topic="p.guardian.dead-letters", max_bytes=10**6),
+            letters=self.letters,
             metrics=self.metrics,
         )
 
@@ -170,3 +172,67 @@ async def test_an_outcome_that_no_topic_takes_holds_nothing_up() -> None:
     await bench.guard.carry_out(bench.guard.read([record(write("a"))], partitions={}), version=1)
     assert await bench.store.count(kinds={PointKind.RECORD}) == 1
     assert bench.read_metric("guardian_outcomes_too_large_total") == 1
+
+
+def erase(memory_id: str, *, cascade: bool = False) -> dict[str, Any]:
+    """Build an erasure as it is sent."""
+    return envelope("memory.erased", {"memory_id": memory_id, "cascade": cascade, "authority": {"kind": "user"}}, t=9)
+
+
+async def deliver(bench: Bench, *values: Any, version: int = 1) -> None:
+    """Take one batch through."""
+    records = [record(value, offset=offset) for offset, value in enumerate(values)]
+    await bench.guard.carry_out(bench.guard.read(records, partitions={}), version=version)
+
+
+def list_standing(bench: Bench) -> dict[bytes | None, bytes]:
+    """Give the letters that stand on the topic."""
+    latest = {message.key: message.value for message in bench.producer.list_topic("p.guardian.dead-letters")}
+    return {key: value for key, value in latest.items() if value is not None}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (2, 0, 1)])
+async def test_no_letter_of_an_erased_memory_stands(bench: Bench, order: tuple[int, ...]) -> None:
+    """Whether the bad record came before, with or after the erasure, or all comes again; others' letters stay."""
+    values = [write("a"), write("a", vector=["bad"]), erase("a")]
+    await deliver(bench, write("b", vector=["bad"]))
+    for index in order:
+        await deliver(bench, values[index])
+    await deliver(bench, *[values[index] for index in order])
+    assert [read_dead_letter(value).memory_id for value in list_standing(bench).values()] == ["b"]
+    assert bench.read_metric("guardian_dead_letters_erased_total") >= 1
+    assert bench.read_metric("guardian_dead_letters_total", reason="wrong_type", topic_role="canonical") == 3
+
+
+async def test_a_cascade_reaches_letters(bench: Bench) -> None:
+    """Also of a memory whose only readable write declared its descent."""
+    await deliver(bench, write("a"), write("heir", parents=["a"]), write("heir", parents=["a"], vector=["bad"]))
+    assert len(list_standing(bench)) == 1
+    await deliver(bench, erase("a", cascade=True))
+    assert list_standing(bench) == {}
+
+
+async def test_an_erasure_is_not_acknowledged_before_its_tombstones_are(bench: Bench) -> None:
+    """The batch fails while they cannot be sent, and the next try sends them."""
+    await deliver(bench, write("a", vector=["bad"]))
+    batch = bench.guard.read([record(erase("a"))], partitions={})
+    bench.producer.is_away = True
+    with pytest.raises(DependencyError):
+        await bench.guard.carry_out(batch, version=2)
+    bench.producer.is_away = False
+    await bench.guard.carry_out(batch, version=3)
+    assert list_standing(bench) == {}
+    assert bench.read_metric("guardian_events_total", disposition="duplicate") == 1
+
+
+async def test_a_batch_without_erasures_does_not_read_letters(bench: Bench) -> None:
+    """The usual path costs nothing more."""
+
+    class Unread:
+        async def erase(self, _: Any) -> None:
+            raise AssertionError("nobody was erased")
+
+    bench.guard._letters = cast("Any", Unread())
+    await deliver(bench, write("a"), b"{")
+    with pytest.raises(AssertionError):
+        await deliver(bench, erase("a"))

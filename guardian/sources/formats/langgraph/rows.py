@@ -94,7 +94,7 @@ def _find_store(path: Path) -> bool:
             while line := stream.readline(MAX_ROW_BYTES):
                 if line.startswith(b"COPY ") and _is_store(*_read_head(line)):
                     return True
-        except (EOFError, gzip.BadGzipFile, zlib.error):
+        except UNPACKING_ERRORS:
             return False
     return False
 
