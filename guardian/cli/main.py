@@ -11,12 +11,14 @@ from typing import Any
 
 import typer
 
+from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
 from guardian.cli.doctor import doctor
 from guardian.cli.embed import embed
 from guardian.cli.export import export
+from guardian.cli.migrate import migrate
 from guardian.cli.replay import replay
 from guardian.cli.search import search
 from guardian.cli.settings import settings
@@ -38,7 +40,7 @@ app = typer.Typer(
     "with [bold]guardian show SPACE MEMORY_ID[/bold], and guard live topics with [bold]guardian worker[/bold].",
     epilog="Exit codes: 0 done, 1 finished with dead letters, 2 wrong use or settings, 69 something is away, 70 a bug, 130 interrupted.",
 )
-for command in (demo, worker, replay, show, search, export, embed, doctor, settings):
+for command in (demo, worker, replay, show, search, export, embed, migrate, compact, doctor, settings):
     app.command()(command)
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")
