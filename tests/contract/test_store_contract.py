@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,17 +100,6 @@ class Place:
                 if await self.client.collection_exists(store.collection):
                     await self.client.delete_collection(store.collection)
             await self.client.close()
-
-
-@pytest.fixture
-def fast_path(tmp_path: Path) -> Iterator[Path]:
-    """Give a directory in memory where there is room: flushes of a hundred small stores take minutes on a busy disk."""
-    shm = Path("/dev/shm")
-    if not shm.is_dir() or shutil.disk_usage(shm).free < 2_000_000_000:
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=shm) as path:
-        yield Path(path)
 
 
 @pytest.fixture(params=KINDS)
