@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from guardian.wiring import build_kafka_options
 from tests.integration.worker_rig import (
     IDENTITY,
     PATIENCE_S,
+    ROOT,
     Rig,
     build_worker,
     decide_directly,
@@ -179,3 +182,41 @@ async def test_without_a_worker_the_wait_says_so_and_can_be_given_up(rig: Rig) -
             wait_worked_off(options, topic=rig.events_topic, group=group, observe=seen.append, settle_s=0), PATIENCE_S
         )
     assert await export(store) == await decide_directly(events)
+
+
+async def test_the_command_raises_waits_and_says_what_stands(rig: Rig, tmp_path: Path) -> None:
+    """`guardian topics apply --partitions` beside a worker: raised, worked off, and as declared from then on."""
+    settings = rig.build_settings()
+    events = tell_story(spaces=4, length=5)
+    await rig.produce("guardian.events", events)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")} | {
+        "GUARDIAN_KAFKA__BOOTSTRAP": rig.bootstrap,
+        "GUARDIAN_KAFKA__TOPIC_PREFIX": rig.prefix,
+        "GUARDIAN_KAFKA__GROUP": settings.kafka.group,
+        "GUARDIAN_KAFKA__METADATA_MAX_AGE_S": "1",
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "160",
+    }
+
+    async def call(*arguments: str) -> tuple[int | None, str, str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "guardian", "topics", *arguments,
+            cwd=tmp_path, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        return process.returncode, out.decode(), err.decode()
+
+    code, _, err = await call("apply")
+    assert code == 2
+    assert "--partitions N" in err
+    store = open_shelf()
+    async with running(build_worker(settings, store)):
+        code, out, err = await call("apply", "--partitions", "13")
+        assert code == 0, err
+        assert f"raised: {rig.events_topic} from 2 to 13" in out
+        assert "is worked off" in err
+    assert await export(store) == await decide_directly(events)
+    assert (await call("apply"))[0] == 0
+    code, _, err = await call("apply", "--partitions", "12")
+    assert code == 2
+    assert "cannot be brought to 12" in err

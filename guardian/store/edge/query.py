@@ -28,7 +28,7 @@ from qdrant_edge import (
 )
 
 from guardian.core.point import HEAVY_FIELDS, Point, PointKind
-from guardian.ports import SearchQuery, Vectors
+from guardian.ports import SearchQuery
 from guardian.store.fusion import count_candidates
 from guardian.store.layout import DENSE, SPARSE, TENANT, Clause, build_search_clause
 
@@ -78,17 +78,6 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
 def build_point(record: Any, *, whole: bool) -> Point:
     """Build a point from what the engine read; it gives ids as UUID objects."""
     return Point(str(record.id), record.payload, whole=whole)
-
-
-def build_vectors(record: Any) -> Vectors:
-    """Build the vectors of what the engine read; terms by ascending id, as they are written."""
-    found = record.vector or {}
-    dense, sparse = found.get(DENSE), found.get(SPARSE)
-    terms = None if sparse is None else sorted(zip(sparse.indices, sparse.values, strict=True))
-    return Vectors(
-        dense=None if dense is None else tuple(dense),
-        sparse=None if terms is None else (tuple(index for index, _ in terms), tuple(value for _, value in terms)),
-    )
 
 
 def _build_conditions(clause: Clause) -> list[Any]:

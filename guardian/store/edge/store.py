@@ -58,7 +58,6 @@ from guardian.store.edge.query import (
     build_lacking_filter,
     build_point,
     build_requests,
-    build_vectors,
 )
 from guardian.store.edge.shard import check_shard, clear_poison, find_faults, open_shard, read_identity, write_meta
 from guardian.store.fusion import choose_hits
@@ -73,6 +72,7 @@ from guardian.store.layout import (
     build_scan_clause,
     build_search_clause,
     build_value_clause,
+    build_vectors,
     iter_slices,
     merge_points,
 )
@@ -357,7 +357,7 @@ class EdgeStore:
 
     def _fetch_vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         parts = [self._open_shard.retrieve(list(part), False, True) for part in iter_slices(ids, self._page_size)]
-        return {str(record.id): build_vectors(record) for part in parts for record in part}
+        return {str(record.id): build_vectors(record.vector) for part in parts for record in part}
 
     def _add_dense(self, wanted: StoreIdentity) -> None:
         """Add the vector, then note it: both are idempotent, so a death in between is mended by doing it again."""

@@ -13,7 +13,7 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from guardian.core.point import HEAVY_FIELDS, Patch, Point, PointKind, Upsert
 from guardian.errors import ConfigError, DependencyError, InvariantError
-from guardian.ports import SearchQuery, Vectors
+from guardian.ports import SearchQuery
 from guardian.store.check import build_payload
 from guardian.store.fusion import count_candidates
 from guardian.store.layout import DENSE, SPARSE, TENANT, VERSION, Clause, build_search_clause
@@ -101,17 +101,6 @@ def build_point(record: models.Record, *, whole: bool) -> Point:
     """Build a point from what the server gave; the version of its writer is no part of it."""
     payload = {key: value for key, value in (record.payload or {}).items() if key != VERSION and value is not None}
     return Point(str(record.id), payload, whole=whole)
-
-
-def build_vectors(record: models.Record) -> Vectors:
-    """Build the vectors of what the server gave; terms by ascending id, as they are written."""
-    found: Any = record.vector or {}
-    dense, sparse = found.get(DENSE), found.get(SPARSE)
-    terms = None if sparse is None else sorted(zip(sparse.indices, sparse.values, strict=True))
-    return Vectors(
-        dense=None if dense is None else tuple(dense),
-        sparse=None if terms is None else (tuple(index for index, _ in terms), tuple(value for _, value in terms)),
-    )
 
 
 @contextmanager

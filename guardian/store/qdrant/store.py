@@ -47,6 +47,7 @@ from guardian.store.layout import (
     build_scan_clause,
     build_search_clause,
     build_value_clause,
+    build_vectors,
     iter_slices,
     merge_points,
 )
@@ -70,7 +71,6 @@ from guardian.store.qdrant.query import (
     build_point,
     build_requests,
     build_struct,
-    build_vectors,
     vendor_errors,
 )
 
@@ -286,7 +286,7 @@ class QdrantStore:
         with vendor_errors(self._place):
             for part in iter_slices(sorted(ids), self._page_size):
                 records = await self._client.retrieve(self.collection, list(part), with_payload=False, with_vectors=True)
-                found |= {str(record.id): build_vectors(record) for record in records}
+                found |= {str(record.id): build_vectors(record.vector) for record in records}
         return found
 
     async def add_dense(self, *, embedding: str, vector_size: int) -> None:
@@ -294,6 +294,7 @@ class QdrantStore:
         wanted = build_dense_identity(self.identity, embedding=embedding, vector_size=vector_size)
         config = models.DenseVectorNameConfig(dense=models.DenseVectorConfig(size=vector_size, distance=models.Distance.COSINE))
         with vendor_errors(self._place):
+            await refuse_retired(self._client, self.collection)
             _check_done([await self._client.create_vector_name(self.collection, DENSE, config)])
             await self._write_meta(wanted, mode=models.UpdateMode.UPSERT)
         self.identity = wanted
