@@ -12,7 +12,7 @@ import typer
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from guardian.cli.console import err, out, print_json
+from guardian.cli.console import err, out, print_json, say_error
 from guardian.cli.opening import JsonOption, StoreOption
 from guardian.cli.replay import build_progress
 from guardian.migration import MigrationReport, Observe, Step, examine
@@ -70,7 +70,11 @@ def observing() -> Iterator[Observe]:
     """Show the steps of a migration, each with its progress."""
     with build_progress() as progress:
         shown: dict[Step, TaskID] = {}
-        yield lambda step, done, total: _show(progress, shown, step, done, total)
+        try:
+            yield lambda step, done, total: _show(progress, shown, step, done, total)
+        except asyncio.CancelledError:
+            say_error("interrupted; the store in use is whole. Start the same command again to go on from here.")
+            raise
 
 
 def _show(progress: Progress, shown: dict[Step, TaskID], step: Step, done: int, total: int) -> None:

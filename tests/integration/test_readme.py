@@ -64,7 +64,20 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
             done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False)
             assert done.returncode == expected.get(line, 0), (line, done.stdout.decode(), done.stderr.decode())
         ran.append(line.split()[1])
-    assert set(ran) == {"demo", "show", "search", "replay", "export", "doctor", "topics", "worker", "settings", "dead-letters"}
+    assert set(ran) == {
+        "demo",
+        "show",
+        "search",
+        "replay",
+        "export",
+        "doctor",
+        "topics",
+        "worker",
+        "settings",
+        "dead-letters",
+        "migrate",
+        "compact",
+    }
 
 
 def stop_when_ready(command: list[str], folder: Path, environment: dict[str, str], port: int) -> None:
