@@ -17,6 +17,7 @@ from guardian.errors import ConfigError
 from guardian.store.memory import MemoryStore
 from guardian.store.qdrant.store import QdrantStore
 from guardian.stream.broker.partition import Backlog, raise_partitions, wait_worked_off
+from guardian.stream.guard import choose_partition
 from guardian.topics import apply, load_declarations, plan
 from guardian.wiring import build_kafka_options
 from tests.integration.worker_rig import (
@@ -52,7 +53,7 @@ def list_keyed(rig: Rig) -> set[str]:
 
 
 class Stream:
-    """Produces events one by one, with the old view of the topic until its metadata is a minute old."""
+    """Produces events one by one; two thirds of them to the two partitions of the old view, also after the change."""
 
     def __init__(self, rig: Rig, events: list[dict[str, Any]]) -> None:
         self.sent = 0
@@ -60,11 +61,13 @@ class Stream:
 
     async def run(self) -> None:
         """Send all, a little pause after each."""
-        producer = AIOKafkaProducer(bootstrap_servers=self._rig.bootstrap, acks="all", metadata_max_age_ms=2_000)
+        producer = AIOKafkaProducer(bootstrap_servers=self._rig.bootstrap, acks="all", metadata_max_age_ms=500)
         await producer.start()
         try:
             for event in self._events:
-                await producer.send_and_wait(self._rig.events_topic, orjson.dumps(event), key=str(event["space"]).encode())
+                space = str(event["space"])
+                partition = choose_partition(space, (0, 1)) if self.sent < 2 * len(self._events) / 3 else None
+                await producer.send_and_wait(self._rig.events_topic, orjson.dumps(event), key=space.encode(), partition=partition)
                 self.sent += 1
                 await asyncio.sleep(0.005)
         finally:
