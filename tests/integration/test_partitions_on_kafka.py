@@ -53,10 +53,11 @@ def list_keyed(rig: Rig) -> set[str]:
 
 
 class Stream:
-    """Produces events one by one; two thirds of them to the two partitions of the old view, also after the change."""
+    """Produces events one by one; to the two partitions of the old view until `old_until` of them are sent."""
 
     def __init__(self, rig: Rig, events: list[dict[str, Any]]) -> None:
         self.sent = 0
+        self.old_until = len(events)
         self._rig, self._events = rig, events
 
     async def run(self) -> None:
@@ -66,7 +67,7 @@ class Stream:
         try:
             for event in self._events:
                 space = str(event["space"])
-                partition = choose_partition(space, (0, 1)) if self.sent < 2 * len(self._events) / 3 else None
+                partition = choose_partition(space, (0, 1)) if self.sent < self.old_until else None
                 await producer.send_and_wait(self._rig.events_topic, orjson.dumps(event), key=space.encode(), partition=partition)
                 self.sent += 1
                 await asyncio.sleep(0.005)
@@ -93,7 +94,8 @@ async def raise_in_the_midst(rig: Rig, settings: Any, events: list[dict[str, Any
     await wait_until(lambda: stream.sent > len(events) / 3, what="a third of the events")
     raised = await raise_partitions(options, list_keyed(rig), 6)
     assert raised == dict.fromkeys(list_keyed(rig), 2)
-    assert stream.sent < len(events)
+    stream.old_until = stream.sent + 20  # these are sent to where their spaces do not live any more
+    assert stream.old_until < len(events)
     await asyncio.wait_for(task, PATIENCE_S)
     group = f"{settings.kafka.group}.guard"
     await asyncio.wait_for(wait_worked_off(options, topic=rig.events_topic, group=group, observe=seen.append), PATIENCE_S)
