@@ -75,6 +75,14 @@ class StoreIdentity:
     bm25: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """The vectors of one point as a store keeps them, dense ones of length 1; None where it has none of that kind."""
+
+    dense: tuple[float, ...] | None = None
+    sparse: tuple[tuple[int, ...], tuple[float, ...]] | None = None
+
+
 class Store(Protocol):
     """The state. Everything is validated before the engine is called; a store error is an error, never an empty answer.
 
@@ -135,6 +143,9 @@ class Store(Protocol):
 
     async def set_vectors(self, vectors: Mapping[str, tuple[float, ...]]) -> None:
         """Fill in the dense vectors of existing records, by point id; `pending` goes, all else stays."""
+
+    async def fetch_vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
+        """Read the vectors of points, by point id; absent points are left out."""
 
     async def add_dense(self, *, embedding: str, vector_size: int) -> None:
         """Give a store that was made without an embedding its dense vectors; records get theirs by `set_vectors`."""

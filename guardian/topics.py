@@ -1,8 +1,8 @@
 """The topics that Guardian declares: read from YAML, compared with a broker, and created where they are missing.
 
 A topic is created once and lives for years, so this module never deletes, never alters, and never creates by asking:
-what differs from the declaration is told, and what would move keys to other partitions is refused. Each space's events
-must stay in one partition in their order; a changed partition count breaks that, and no consumer would notice.
+what differs from the declaration is told, and another partition count is refused. Topics that are partitioned together may
+have more than they are declared with, all of them equally many: `guardian.stream.broker.partition` raises them.
 
 `plan` compares, `apply` creates what is missing and compares again; both give data for the command line to print.
 """
@@ -294,8 +294,8 @@ def refuse_other_partition_counts(found: Plan) -> None:
     )
     raise ConfigError(
         f"{listed}. Another count moves keys to other partitions: events of one space would no longer be in one order.",
-        mend="declare the count that the topic has (for all topics co-partitioned with it), "
-        "or copy it to a new topic with the declared count and move producers over",
+        mend="where it has fewer, `guardian topics apply --partitions N` raises it, with the topics that are partitioned like it; where "
+        "it has more, they cannot be taken away: copy it to a new topic with the declared count and move producers over.",
     )
 
 
@@ -322,6 +322,7 @@ async def _connect(
 async def _compare(admin: AIOKafkaAdminClient, declarations: Sequence[TopicDeclaration]) -> Plan:
     # Asked for all topics: a broker with auto-creation would create each missing topic that is asked for by name.
     counts = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics()}
+    declarations = [_follow_group(topic, declarations, counts) for topic in declarations]
     present = [topic.name for topic in declarations if topic.name in counts]
     configs = await _fetch_configs(admin, present)
     compared = [
@@ -333,6 +334,16 @@ async def _compare(admin: AIOKafkaAdminClient, declarations: Sequence[TopicDecla
         for topic in sorted(declarations, key=lambda topic: topic.name)
     ]
     return Plan(topics=tuple(compared))
+
+
+def _follow_group(
+    topic: TopicDeclaration, declarations: Sequence[TopicDeclaration], counts: Mapping[str, int]
+) -> TopicDeclaration:
+    """Give a declaration with the count that its group was raised to, so that all of the group are held to it."""
+    if topic.copartitioned is None:
+        return topic
+    group = [counts.get(other.name, 0) for other in declarations if other.copartitioned == topic.copartitioned]
+    return topic.model_copy(update={"partitions": max(topic.partitions, *group)})
 
 
 def find_drift(declaration: TopicDeclaration, actual: Mapping[str, str]) -> tuple[ConfigDrift, ...]:

@@ -18,6 +18,7 @@ from guardian.embed.openai_endpoint import open_openai_endpoint
 from guardian.embed.port import Embedder
 from guardian.embed.sentence_transformers import open_sentence_transformers
 from guardian.errors import ConfigError
+from guardian.migration import Aim, Generations
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher, Store, StoreIdentity
 from guardian.settings import EmbeddingSettings, IngressSettings, KafkaSettings, Settings, StoreSettings
@@ -27,6 +28,7 @@ from guardian.sources.live.schema_frame import SchemaCache
 from guardian.sources.live.translator import Binding, Translator
 from guardian.sources.port import RowSource, SourceOptions
 from guardian.sources.registry import by_name, load_row_sources
+from guardian.store.edge.generation import EdgeGenerations
 from guardian.store.edge.store import EdgeStore
 from guardian.store.identity import NO_EMBEDDING
 from guardian.store.layout import SCHEMA_VERSION
@@ -36,6 +38,8 @@ from guardian.telemetry.log import configure_logging
 from guardian.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient
+
     from guardian.stream.worker import WorkerSetup
 
 
@@ -118,21 +122,54 @@ def build_store(settings: StoreSettings, identity: StoreIdentity | None) -> Stor
 
 
 def _build_server_store(settings: StoreSettings, identity: StoreIdentity | None) -> Store:
-    from guardian.store.qdrant.store import QdrantStore, build_client  # noqa: PLC0415 # the client takes a second that few need
+    from guardian.store.qdrant.store import QdrantStore  # noqa: PLC0415 # the client takes a second that few need
+
+    return QdrantStore(_build_client(settings), collection=settings.collection, identity=identity)
+
+
+def _build_client(settings: StoreSettings) -> AsyncQdrantClient:
+    from guardian.store.qdrant.store import build_client  # noqa: PLC0415 # as above
 
     assert settings.url is not None
     if urlparse(settings.url).hostname is None:
         raise ConfigError(
             f"{settings.url} is no URL of a server.", setting="GUARDIAN_STORE__URL", mend="write it as http://host:6333."
         )
-    client = build_client(
+    return build_client(
         settings.url,
         api_key=settings.api_key.get_secret_value() if settings.api_key is not None else None,
         timeout_s=max(1, round(settings.timeout_s)),
         prefer_grpc=settings.prefer_grpc,
         ca_file=settings.ca_file,
     )
-    return QdrantStore(client, collection=settings.collection, identity=identity)
+
+
+@asynccontextmanager
+async def open_generations(settings: StoreSettings) -> AsyncIterator[Generations]:
+    """Give what migrates the store that lies there; closed at the end of the block."""
+    generations: Generations
+    if settings.url is None:
+        generations = EdgeGenerations(settings.path, min_free_bytes=settings.min_free_bytes)
+    else:
+        from guardian.store.qdrant.generation import QdrantGenerations  # noqa: PLC0415 # as above
+
+        # Workers have the same limit for their requests as this client.
+        generations = QdrantGenerations(_build_client(settings), alias=settings.collection, settle_s=settings.timeout_s)
+    try:
+        yield generations
+    finally:
+        await generations.close()
+
+
+@asynccontextmanager
+async def open_aim(settings: Settings, *, drops_vectors: bool = False) -> AsyncIterator[Aim]:
+    """Open the model of the settings, and give what a store is to become by them."""
+    embedder = await build_embedder(settings.embedding)
+    try:
+        yield Aim(identity=build_identity(embedder), embedder=embedder, drops_vectors=drops_vectors)
+    finally:
+        if embedder is not None:
+            await embedder.close()
 
 
 def build_policy_of(settings: Settings) -> Callable[[str], Policy]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,3 +26,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} needs Apache Kafka and CI is set: {report.longrepr}"
     return report
+
+
+@pytest.fixture
+def fast_path(tmp_path: Path) -> Iterator[Path]:
+    """Give a directory in memory where there is room: flushes of a hundred small stores take minutes on a busy disk."""
+    shm = Path("/dev/shm")
+    if not shm.is_dir() or shutil.disk_usage(shm).free < 2_000_000_000:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=shm) as path:
+        yield Path(path)

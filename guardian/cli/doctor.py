@@ -65,7 +65,9 @@ async def _examine(settings: Settings) -> list[Finding]:
 
 
 async def _check_topics(settings: Settings) -> str:
-    found = await plan(settings.kafka.bootstrap, load_declarations(), security=build_kafka_security(settings))
+    found = await plan(
+        settings.kafka.bootstrap, load_declarations(prefix=settings.kafka.topic_prefix), security=build_kafka_security(settings)
+    )
     if found.is_clean:
         return f"all there at {settings.kafka.bootstrap}"
     wrong = ", ".join(

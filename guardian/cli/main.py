@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
@@ -19,6 +20,7 @@ from guardian.cli.embed import embed
 from guardian.cli.erase import erase
 from guardian.cli.export import export
 from guardian.cli.holdings import holdings
+from guardian.cli.migrate import migrate
 from guardian.cli.replay import replay
 from guardian.cli.search import search
 from guardian.cli.settings import settings
@@ -41,7 +43,7 @@ app = typer.Typer(
     "with [bold]guardian show SPACE MEMORY_ID[/bold], and guard live topics with [bold]guardian worker[/bold].",
     epilog="Exit codes: 0 done, 1 finished with dead letters, 2 wrong use or settings, 69 something is away, 70 a bug, 130 interrupted.",
 )
-for command in (demo, worker, replay, show, search, export, erase, holdings, embed, doctor, settings):
+for command in (demo, worker, replay, show, search, export, erase, holdings, embed, migrate, compact, doctor, settings):
     app.command()(command)
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")

@@ -19,6 +19,10 @@ META_ID = "00000000-0000-0000-0000-000000000000"
 META_POINT = "meta"
 NO_EMBEDDING = "none"
 
+# On a server, of a collection that a migration is filling, and of one that a migration has taken over: the name of the next.
+UNFINISHED = "unfinished"
+RETIRED = "retired_for"
+
 _FIELDS = ("schema_version", "embedding", "vector_size", "bm25")
 
 
@@ -28,7 +32,7 @@ def build_meta_payload(identity: StoreIdentity) -> dict[str, Any]:
 
 
 def check_meta(payload: Mapping[str, Any] | None, wanted: StoreIdentity | None, *, place: str) -> StoreIdentity:
-    """Compare what a store holds with what is wanted of it, and give what it holds.
+    """Compare what a store was made for with what is wanted of it, and give what it was made for.
 
     Args:
         payload: Of the store's own point; None when there is none.
@@ -38,13 +42,12 @@ def check_meta(payload: Mapping[str, Any] | None, wanted: StoreIdentity | None, 
     Raises:
         ConfigError: Names both values and the mend.
     """
-    if payload is None or any(field not in payload for field in _FIELDS):
-        raise ConfigError(
-            f"{place} holds points but not the one that says what it was made for: it is no store of Guardian.",
-            setting="store",
-            mend="name another path or collection, or restore it from a copy.",
-        )
-    kept = StoreIdentity(**{field: payload[field] for field in _FIELDS})
+    kept = read_meta(payload, place=place)
+    assert payload is not None
+    if UNFINISHED in payload:
+        raise ConfigError(f"{place} is being filled by a migration.", setting="store", mend="run `guardian migrate` to its end.")
+    if RETIRED in payload and wanted is not None:
+        raise build_retired_error(place, payload[RETIRED])
     wanted = wanted or replace(kept, schema_version=SCHEMA_VERSION)
     if kept == wanted:
         return kept
@@ -54,6 +57,30 @@ def check_meta(payload: Mapping[str, Any] | None, wanted: StoreIdentity | None, 
         if getattr(kept, field) != getattr(wanted, field)
     ]
     raise ConfigError(f"{place} was made with {', '.join(differences)}.", setting="embedding", mend=_choose_mend(kept, wanted))
+
+
+def read_meta(payload: Mapping[str, Any] | None, *, place: str) -> StoreIdentity:
+    """Read what a store was made for.
+
+    Raises:
+        ConfigError: It does not say.
+    """
+    if payload is None or any(field not in payload for field in _FIELDS):
+        raise ConfigError(
+            f"{place} holds points but not the one that says what it was made for: it is no store of Guardian.",
+            setting="store",
+            mend="name another path or collection, or restore it from a copy.",
+        )
+    return StoreIdentity(**{field: payload[field] for field in _FIELDS})
+
+
+def build_retired_error(place: str, successor: str) -> ConfigError:
+    """Build the refusal to write what a migration has taken over: it would be lost, as nobody carries it on."""
+    return ConfigError(
+        f"{place} is given up for '{successor}', nothing may be written to it any more.",
+        setting="store",
+        mend="start again with the settings of the migration, once it is over; `guardian migrate` goes on with one that was cut off.",
+    )
 
 
 def build_absent_error(place: str) -> ConfigError:
@@ -84,7 +111,7 @@ def build_dense_identity(identity: StoreIdentity, *, embedding: str, vector_size
         raise ConfigError(
             f"the store has dense vectors of {identity.embedding!r} ({identity.vector_size}) already.",
             setting="embedding",
-            mend="replay your logs into a new store made for the other embedder (`guardian replay FILES --store NEW`).",
+            mend="run `guardian migrate`, which makes the vectors anew.",
         )
     return wanted
 
@@ -94,4 +121,4 @@ def _choose_mend(kept: StoreIdentity, wanted: StoreIdentity) -> str:
         return "run the newer Guardian that wrote it."
     if kept.vector_size == 0 and (kept.schema_version, kept.bm25) == (wanted.schema_version, wanted.bm25):
         return "set the embedder to `none`; or, with a model set, run `guardian embed --fill` once, which adds the vectors."
-    return "set the old values again, or replay your logs into a new store made for the new ones (`guardian replay FILES --store NEW`)."
+    return "set the old values again, or run `guardian migrate`, which brings the store to the new ones."

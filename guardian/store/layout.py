@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from guardian.core.needs import Key, Needs
 from guardian.core.point import NODES, Point, PointKind
 from guardian.errors import InvariantError
-from guardian.ports import SearchQuery
+from guardian.ports import SearchQuery, Vectors
 
 Item = TypeVar("Item")
 
@@ -196,6 +196,17 @@ def merge_points(found: Iterable[Point]) -> list[Point]:
         if point.whole or point.id not in points:
             points[point.id] = point
     return [points[point_id] for point_id in sorted(points)]
+
+
+def build_vectors(read: object) -> Vectors:
+    """Build the vectors of a point from what an engine read, a mapping by name; terms by ascending id, as they are written."""
+    named: Any = read or {}
+    dense, sparse = named.get(DENSE), named.get(SPARSE)
+    terms = None if sparse is None else sorted(zip(sparse.indices, sparse.values, strict=True))
+    return Vectors(
+        dense=None if dense is None else tuple(dense),
+        sparse=None if terms is None else (tuple(index for index, _ in terms), tuple(value for _, value in terms)),
+    )
 
 
 def iter_slices(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

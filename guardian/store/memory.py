@@ -19,7 +19,7 @@ from typing import Any
 
 from guardian.core.needs import Needs
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Point, PointKind, Upsert
-from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
+from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity, Vectors
 from guardian.store.check import (
     build_payload,
     validate_fence,
@@ -174,10 +174,21 @@ class MemoryStore:
                 self.shelf.dense[point_id] = _normalise(vector)
                 self._patch(Patch(id=point_id, payload={PENDING: None}))
 
+    async def fetch_vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
+        """Read the vectors of points, by point id; absent points are left out."""
+        for point_id in ids:
+            validate_id(point_id)
+        return {point_id: self._read_vectors(point_id) for point_id in ids if point_id in self.shelf.payloads}
+
     async def add_dense(self, *, embedding: str, vector_size: int) -> None:
         """Give a store made without an embedding its dense vectors; records get them by `set_vectors`."""
         self.identity = build_dense_identity(self.identity, embedding=embedding, vector_size=vector_size)
         self.shelf.meta = build_meta_payload(self.identity)
+
+    def _read_vectors(self, point_id: str) -> Vectors:
+        terms = self.shelf.sparse.get(point_id)
+        sparse = None if terms is None else (tuple(sorted(terms)), tuple(terms[index] for index in sorted(terms)))
+        return Vectors(dense=self.shelf.dense.get(point_id), sparse=sparse)
 
     def _upsert(self, upsert: Upsert) -> None:
         self._delete(upsert.id)

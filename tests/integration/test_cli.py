@@ -346,6 +346,62 @@ def test_what_cannot_be_written_is_said_without_a_traceback(run: Run) -> None:
     assert b"Traceback" not in done.stderr
 
 
+def find_bytes(folder: Path, token: bytes) -> list[Path]:
+    """Give the files that hold some bytes."""
+    return [file for file in folder.rglob("*") if file.is_file() and token in file.read_bytes()]
+
+
+def test_compacting_takes_erased_and_overwritten_text_from_the_disk(run: Run, tmp_path: Path) -> None:
+    """Erased through the pipeline a text is still in the folder's files; after `compact` it is in none, and nothing else changed."""
+    token = "qx7zk" * 5
+    path = write(
+        tmp_path / "first.jsonl",
+        event("e1", memory_id="a", text=f"{token} lives in Elm Street"),
+        *(event(f"k{number}", memory_id=f"kept{number}", text=f"shelf {number} holds boxes") for number in range(20)),
+    )
+    erasure = event("e2", "memory.erased", time="2026-03-02T00:00:00Z", memory_id="a", authority={"kind": "user"})
+    assert run("replay", path, "--store", "bank").returncode == 0
+    assert run("replay", write(tmp_path / "second.jsonl", erasure), "--store", "bank").returncode == 0
+    before = run("export", "--store", "bank").stdout
+    assert token.encode() not in before
+    assert find_bytes(tmp_path / "bank", token.encode())
+    done = run("compact", "--store", "bank", "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    report = json.loads(done.stdout)
+    assert report["is_switched"]
+    assert report["bytes_before"] > 0 < report["bytes_after"]
+    assert find_bytes(tmp_path / "bank", token.encode()) == []
+    assert run("export", "--store", "bank").stdout == before
+    assert run("compact", "--store", "nowhere").returncode == 2
+
+
+def test_a_store_is_migrated_to_the_settings(run: Run, tmp_path: Path) -> None:
+    """Another vector size is refused at start with the command; what would lose vectors is refused; a dry run changes nothing."""
+    path = write(
+        tmp_path / "vectors.jsonl", *(event(f"e{n}", memory_id=f"m{n}", text=f"shelf {n}", vector=[1, n]) for n in range(5))
+    )
+    given = {"GUARDIAN_EMBEDDING__PROVIDER": "given", "GUARDIAN_EMBEDDING__SIZE": "2"}
+    other = {**given, "GUARDIAN_EMBEDDING__SIZE": "3"}
+    assert run("replay", path, "--store", "bank", env=given).returncode == 0
+    before = run("export", "--store", "bank").stdout
+    for env in (other, {}):
+        refused = run("replay", path, "--store", "bank", env=env)
+        assert refused.returncode == 2
+        assert b"guardian migrate" in refused.stderr
+    assert b"come with the events" in run("migrate", "--store", "bank", env=other).stderr
+    assert b"--drop-vectors" in run("migrate", "--store", "bank").stderr
+    dry = run("migrate", "--store", "bank", "--drop-vectors", "--dry-run", "--json")
+    assert json.loads(dry.stdout)["changes"] == ["embedding: given becomes none", "vector size: 2 becomes 0"]
+    assert run("replay", path, "--store", "bank", env=given).returncode == 0
+    done = run("migrate", "--store", "bank", "--drop-vectors")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"new store is in use" in done.stderr
+    assert run("export", "--store", "bank").stdout == before
+    assert run("replay", path, "--store", "bank").returncode == 0
+    again = json.loads(run("migrate", "--store", "bank", "--json").stdout)
+    assert (again["changes"], again["is_switched"]) == ([], False)
+
+
 REAL_DATA = os.environ.get("GUARDIAN_REAL_DATA")
 
 

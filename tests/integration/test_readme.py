@@ -65,8 +65,21 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
             assert done.returncode == expected.get(line, 0), (line, done.stdout.decode(), done.stderr.decode())
         ran.append(line.split()[1])
     assert set(ran) == {
-        "demo", "show", "search", "replay", "export", "doctor", "topics", "worker", "settings", "dead-letters", "erase", "holdings",
-    }  # fmt: skip
+        "demo",
+        "show",
+        "search",
+        "replay",
+        "export",
+        "doctor",
+        "topics",
+        "worker",
+        "settings",
+        "dead-letters",
+        "migrate",
+        "compact",
+        "erase",
+        "holdings",
+    }
 
 
 def stop_when_ready(command: list[str], folder: Path, environment: dict[str, str], port: int) -> None:

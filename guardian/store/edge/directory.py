@@ -4,6 +4,7 @@
 <path>/LOCK       locked while a process owns the store; holds its pid
 <path>/CURRENT    name of the shard in use; replaced atomically, so that a migration can build a new shard beside it
 <path>/shard-1/   the engine's own files; never renamed while open
+<path>/next/      the store that a migration is filling, a directory like this one; see `guardian.store.edge.generation`
 <path>/creating/  a shard that was being made; it has never held a point and is removed
 ```
 """
@@ -98,6 +99,11 @@ def write_pointer(path: Path, name: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path / _POINTER)
+    sync_folder(path)
+
+
+def sync_folder(path: Path) -> None:
+    """Make names that were made, moved or removed in a folder durable."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

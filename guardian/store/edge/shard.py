@@ -28,7 +28,7 @@ from qdrant_edge import (
 from guardian.errors import ConfigError
 from guardian.ports import StoreIdentity
 from guardian.store.edge.directory import FIRST_SHARD, clear_creating, read_pointer, write_pointer
-from guardian.store.identity import META_ID, build_absent_error, build_meta_payload, check_meta
+from guardian.store.identity import META_ID, build_absent_error, build_meta_payload, check_meta, read_meta
 from guardian.store.layout import DENSE, INDEXES, SPARSE, TENANT, IndexType
 
 # In KB of vectors a segment: none ever gets an HNSW graph, whose making stops the process for minutes.
@@ -93,18 +93,34 @@ def check_shard(shard: EdgeShard, identity: StoreIdentity | None, *, place: str)
     Raises:
         ConfigError: Names what differs and the mend.
     """
-    kept = shard.retrieve([META_ID], True, False)
-    found_identity = check_meta(kept[0].payload if kept else None, identity, place=place)
-    schema = shard.info().payload_schema
-    for field, index in INDEXES.items():
-        found = schema.get(field)
-        if found is None or found.data_type != _TYPES[index]:
-            raise ConfigError(
-                f"{place} has {'no index' if found is None else 'an index of another type'} on '{field}' ({index}).",
-                setting="store",
-                mend="replay your logs into a new store (`guardian replay FILES --store NEW`), which builds them.",
-            )
+    found_identity = check_meta(_read_meta_payload(shard), identity, place=place)
+    for fault in find_faults(shard):
+        raise ConfigError(f"{place} has {fault}.", setting="store", mend="run `guardian migrate`, which builds it anew.")
     return found_identity
+
+
+def read_identity(shard: EdgeShard, *, place: str) -> StoreIdentity:
+    """Give what a loaded shard was made for, even if this version cannot use it.
+
+    Raises:
+        ConfigError: It does not say.
+    """
+    return read_meta(_read_meta_payload(shard), place=place)
+
+
+def find_faults(shard: EdgeShard) -> tuple[str, ...]:
+    """List the indexes that a loaded shard lacks."""
+    schema = shard.info().payload_schema
+    return tuple(
+        f"{'no index' if field not in schema else 'an index of another type'} on '{field}' ({index})"
+        for field, index in INDEXES.items()
+        if field not in schema or schema[field].data_type != _TYPES[index]
+    )
+
+
+def _read_meta_payload(shard: EdgeShard) -> Any:
+    kept = shard.retrieve([META_ID], True, False)
+    return kept[0].payload if kept else None
 
 
 def clear_poison(shard: EdgeShard) -> None:

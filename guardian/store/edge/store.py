@@ -41,7 +41,7 @@ from qdrant_edge import (
 from guardian.core.needs import Needs
 from guardian.core.point import Patch, Phase, Point, PointKind, Upsert
 from guardian.errors import ConfigError, DependencyError, GuardianError, InvariantError
-from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
+from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity, Vectors
 from guardian.store.check import (
     build_payload,
     validate_fence,
@@ -59,7 +59,7 @@ from guardian.store.edge.query import (
     build_point,
     build_requests,
 )
-from guardian.store.edge.shard import check_shard, clear_poison, open_shard, write_meta
+from guardian.store.edge.shard import check_shard, clear_poison, find_faults, open_shard, read_identity, write_meta
 from guardian.store.fusion import choose_hits
 from guardian.store.identity import META_ID, build_absent_error, build_dense_identity
 from guardian.store.layout import (
@@ -72,6 +72,7 @@ from guardian.store.layout import (
     build_scan_clause,
     build_search_clause,
     build_value_clause,
+    build_vectors,
     iter_slices,
     merge_points,
 )
@@ -91,7 +92,13 @@ class EdgeStore:
         path: Directory of the store; made when missing.
         min_free_bytes: Writes are refused while the disk has less.
         page_size: Points in one read.
+        is_read_as_it_is: Opens a store whatever it was made for and whatever it lacks, for a migration, which only reads it.
+
+    Attributes:
+        faults: What such a store lacks; an ordinary `open` refuses it.
     """
+
+    faults: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -100,8 +107,10 @@ class EdgeStore:
         *,
         min_free_bytes: int = MIN_FREE_BYTES,
         page_size: int = PAGE_POINTS,
+        is_read_as_it_is: bool = False,
     ) -> None:
         self._wanted = identity
+        self._is_read_as_it_is = is_read_as_it_is
         if identity is not None:
             self.identity = identity  # else known once it is open
         self.path = Path(path)
@@ -212,6 +221,12 @@ class EdgeStore:
             validate_vector(f"point {point_id}", vector, vector_size=self.identity.vector_size)
         await self._run(self._set_vectors, vectors)
 
+    async def fetch_vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
+        """Read the vectors of points, by point id; absent points are left out."""
+        for point_id in ids:
+            validate_id(point_id)
+        return await self._run(self._fetch_vectors, sorted(ids))
+
     async def add_dense(self, *, embedding: str, vector_size: int) -> None:
         """Give a store made without an embedding its dense vectors; records get them by `set_vectors`."""
         wanted = build_dense_identity(self.identity, embedding=embedding, vector_size=vector_size)
@@ -245,7 +260,11 @@ class EdgeStore:
             raise build_absent_error(str(self.path))
         self._lock = lock_directory(self.path)
         self._shard = open_shard(self.path, self._wanted)
-        self.identity = check_shard(self._shard, self._wanted, place=f"the store at {self.path}")
+        place = f"the store at {self.path}"
+        if self._is_read_as_it_is:
+            self.identity, self.faults = read_identity(self._shard, place=place), find_faults(self._shard)
+        else:
+            self.identity = check_shard(self._shard, self._wanted, place=place)
 
     def _close(self) -> None:
         try:
@@ -340,6 +359,10 @@ class EdgeStore:
                 self._open_shard.update(UpdateOperation.delete_payload(list(records), [PENDING]))
         self._open_shard.flush()
 
+    def _fetch_vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        parts = [self._open_shard.retrieve(list(part), False, True) for part in iter_slices(ids, self._page_size)]
+        return {str(record.id): build_vectors(record.vector) for part in parts for record in part}
+
     def _add_dense(self, wanted: StoreIdentity) -> None:
         """Add the vector, then note it: both are idempotent, so a death in between is mended by doing it again."""
         try:
@@ -350,7 +373,7 @@ class EdgeStore:
             raise ConfigError(
                 f"the store at {self.path} has dense vectors of another size than {wanted.vector_size}.",
                 setting="embedding",
-                mend="choose the embedder that was chosen before, or replay your logs into a new store (`guardian replay FILES --store NEW`).",
+                mend="choose the embedder that was chosen before, or run `guardian migrate`, which makes the vectors anew.",
             ) from exc
         write_meta(self._open_shard, wanted)
 

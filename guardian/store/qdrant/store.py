@@ -1,5 +1,8 @@
 """The store on a Qdrant server, which many workers and readers share.
 
+The collection of the settings is an alias; behind it lies a collection of its own name and a number, so that a migration can fill
+the next one and switch. A store keeps to the one it found when it was opened (see `guardian.store.qdrant.generation`).
+
 Writes are fenced, so that a worker that lost its partition can neither overwrite its successor nor bring back what that
 one deleted; see `guardian.store.qdrant.fence`, which also says what remains open.
 
@@ -13,35 +16,46 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.http.exceptions import ApiException
 
 from guardian.core.needs import Needs
 from guardian.core.point import Phase, Point, PointKind
 from guardian.errors import ConfigError
-from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
+from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity, Vectors
 from guardian.store.check import validate_fence, validate_id, validate_phase, validate_query, validate_vector
 from guardian.store.fusion import choose_hits
-from guardian.store.identity import META_ID, build_absent_error, build_dense_identity, build_meta_payload, check_meta
+from guardian.store.identity import (
+    META_ID,
+    build_absent_error,
+    build_dense_identity,
+    build_meta_payload,
+    check_meta,
+    read_meta,
+)
 from guardian.store.layout import (
     DENSE,
     MAX_VALUES,
     PAGE_POINTS,
     PENDING,
-    SERVER_INDEXES,
-    SPARSE,
-    TENANT,
     Clause,
-    IndexType,
     build_lookups,
     build_scan_clause,
     build_search_clause,
     build_value_clause,
+    build_vectors,
     iter_slices,
     merge_points,
+)
+from guardian.store.qdrant.collection import (
+    Role,
+    create_collection,
+    create_indexes,
+    find_collection,
+    find_faults,
+    point_alias,
+    refuse_retired,
 )
 from guardian.store.qdrant.fence import check_marks, check_versions, claim_spaces
 from guardian.store.qdrant.query import (
@@ -63,15 +77,6 @@ from guardian.store.qdrant.query import (
 
 # The first that counts IDF within a tenant; an older one takes the parameter and silently counts over all.
 _MIN_SERVER = (1, 19)
-
-_TYPES = MappingProxyType(
-    {
-        IndexType.KEYWORD: models.PayloadSchemaType.KEYWORD,
-        IndexType.FLOAT: models.PayloadSchemaType.FLOAT,
-        IndexType.DATETIME: models.PayloadSchemaType.DATETIME,
-        IndexType.INTEGER: models.PayloadSchemaType.INTEGER,
-    }
-)
 
 
 def build_client(
@@ -97,9 +102,16 @@ class QdrantStore:
 
     Args:
         client: Closed with the store, unless `closes_client` is False.
+        collection: Its alias; in a migration's roles its own name.
         has_indexes: False for the client's local mode, which has no payload indexes to make or check.
         page_size: Points in one read.
+        role: Anything but `USED` is for a migration.
+
+    Attributes:
+        faults: What a collection lacks that is read as it is; an ordinary `open` refuses it.
     """
+
+    faults: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -110,8 +122,11 @@ class QdrantStore:
         has_indexes: bool = True,
         closes_client: bool = True,
         page_size: int = PAGE_POINTS,
+        role: Role = Role.USED,
     ) -> None:
         self._wanted = identity
+        self._role = role
+        self._alias = collection
         if identity is not None:
             self.identity = identity  # else known once it is open
         self.collection = collection
@@ -129,17 +144,25 @@ class QdrantStore:
         """
         with vendor_errors(self._place):
             await self._check_server()
+            if self._role is Role.USED:
+                self.collection = await find_collection(self._client, self._alias)
             if not await self._client.collection_exists(self.collection):
                 if self._wanted is None:
                     raise build_absent_error(self._place)
-                await self._create_collection(self._wanted)
+                await create_collection(self._client, self.collection, self._wanted)
             meta = await self._read_meta()
             if meta is None and self._wanted is not None and not (await self._client.count(self.collection, exact=True)).count:
-                await self._create_indexes()
+                if self._has_indexes:
+                    await create_indexes(self._client, self.collection)
                 await self._write_meta(self._wanted, mode=models.UpdateMode.INSERT_ONLY)
                 meta = await self._read_meta()  # another worker may have been first
-            self.identity = check_meta(meta, self._wanted, place=self._place)
-            await self._check_indexes()
+            self.faults = await find_faults(self._client, self.collection) if self._has_indexes else ()
+            if self._role is Role.USED:
+                self.identity = check_meta(meta, self._wanted, place=self._place)
+                self._refuse_faults()
+                await point_alias(self._client, self._alias, self.collection)
+            else:
+                self.identity = read_meta(meta, place=self._place)
 
     async def close(self) -> None:
         """Release the connections; every write was durable already."""
@@ -184,6 +207,7 @@ class QdrantStore:
         with vendor_errors(self._place):
             for phase in phases:
                 await self._write_phase(phase, fence)
+            await refuse_retired(self._client, self.collection)  # else acknowledged, though a migration may have passed it by
 
     async def search(self, query: SearchQuery) -> list[Hit]:
         """Search records by BM25 and, given a vector, by cosine (approximate once the server has built its graphs)."""
@@ -262,13 +286,26 @@ class QdrantStore:
             validate_vector(f"point {point_id}", vector, vector_size=self.identity.vector_size)
         with vendor_errors(self._place):
             for ids in iter_slices(sorted(vectors), WRITE_POINTS):
+                await refuse_retired(self._client, self.collection)
                 await self._set_vectors(ids, vectors)
+
+    async def fetch_vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
+        """Read the vectors of points, by point id; absent points are left out."""
+        for point_id in ids:
+            validate_id(point_id)
+        found: dict[str, Vectors] = {}
+        with vendor_errors(self._place):
+            for part in iter_slices(sorted(ids), self._page_size):
+                records = await self._client.retrieve(self.collection, list(part), with_payload=False, with_vectors=True)
+                found |= {str(record.id): build_vectors(record.vector) for record in records}
+        return found
 
     async def add_dense(self, *, embedding: str, vector_size: int) -> None:
         """Give a store made without an embedding its dense vectors; records get them by `set_vectors`."""
         wanted = build_dense_identity(self.identity, embedding=embedding, vector_size=vector_size)
         config = models.DenseVectorNameConfig(dense=models.DenseVectorConfig(size=vector_size, distance=models.Distance.COSINE))
         with vendor_errors(self._place):
+            await refuse_retired(self._client, self.collection)
             check_done([await self._client.create_vector_name(self.collection, DENSE, config)])
             await self._write_meta(wanted, mode=models.UpdateMode.UPSERT)
         self.identity = wanted
@@ -283,45 +320,19 @@ class QdrantStore:
                 mend=f"run a server of version {'.'.join(map(str, _MIN_SERVER))} or later.",
             )
 
-    async def _create_collection(self, identity: StoreIdentity) -> None:
-        size = identity.vector_size
-        try:
-            await self._client.create_collection(
-                self.collection,
-                vectors_config={DENSE: models.VectorParams(size=size, distance=models.Distance.COSINE)} if size else {},
-                sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+    def _refuse_faults(self) -> None:
+        for fault in self.faults:
+            raise ConfigError(
+                f"{self._place} has {fault}.", setting="store", mend="run `guardian migrate`, which builds it anew."
             )
-        except ApiException:
-            if not await self._client.collection_exists(self.collection):  # else another worker was first
-                raise
-
-    async def _create_indexes(self) -> None:
-        if not self._has_indexes:
-            return
-        tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-        for field, index in SERVER_INDEXES.items():
-            await self._client.create_payload_index(
-                self.collection, field, field_schema=tenant if field == TENANT else _TYPES[index], wait=True
-            )
-
-    async def _check_indexes(self) -> None:
-        if not self._has_indexes:
-            return
-        schema = (await self._client.get_collection(self.collection)).payload_schema
-        for field, index in SERVER_INDEXES.items():
-            if field not in schema or schema[field].data_type != _TYPES[index]:
-                raise ConfigError(
-                    f"{self._place} has {'an index of another type' if field in schema else 'no index'} on '{field}' ({index}).",
-                    setting="store",
-                    mend="replay your logs into a new store (`guardian replay FILES --store NEW`), which builds them.",
-                )
 
     async def _read_meta(self) -> Mapping[str, Any] | None:
         records = await self._retrieve([META_ID], True)
         return (records[0].payload or {}) if records else None
 
     async def _write_meta(self, identity: StoreIdentity, *, mode: models.UpdateMode) -> None:
-        point = models.PointStruct(id=META_ID, vector={}, payload=build_meta_payload(identity))
+        payload = {**build_meta_payload(identity), **self._role.mark}
+        point = models.PointStruct(id=META_ID, vector={}, payload=payload)
         check_done([await self._client.upsert(self.collection, [point], wait=True, update_mode=mode)])
 
     async def _retrieve(self, ids: Sequence[str], with_payload: Any) -> list[models.Record]:
@@ -345,20 +356,25 @@ class QdrantStore:
     async def _write_phase(self, phase: Phase, fence: Fence) -> None:
         for upserts in iter_slices(phase.upserts, WRITE_POINTS):
             structs = [build_struct(upsert, version=fence.version) for upsert in upserts]
-            await check_marks(self._client, self.collection, fence)
+            await self._check_writable(fence)
             done = await self._client.upsert(self.collection, structs, update_filter=build_fence(fence.version), wait=True)
             check_done([done])
             await check_versions(self._client, self.collection, [upsert.id for upsert in upserts], fence)
         for patches in iter_slices(phase.patches, WRITE_POINTS):
             operations = [build_patch(patch, version=fence.version) for patch in patches]
-            await check_marks(self._client, self.collection, fence)
+            await self._check_writable(fence)
             check_done(await self._client.batch_update_points(self.collection, operations, wait=True))
             await check_versions(self._client, self.collection, [patch.id for patch in patches], fence)
         for ids in iter_slices(phase.deletes, WRITE_POINTS):
             selector = models.FilterSelector(filter=build_fence(fence.version, ids))
-            await check_marks(self._client, self.collection, fence)
+            await self._check_writable(fence)
             check_done([await self._client.delete(self.collection, selector, wait=True)])
             await check_versions(self._client, self.collection, ids, fence)
+
+    async def _check_writable(self, fence: Fence) -> None:
+        """Look, before every request that writes, whether the collection and the spaces are still this writer's."""
+        await refuse_retired(self._client, self.collection)
+        await check_marks(self._client, self.collection, fence)
 
     async def _set_vectors(self, ids: Sequence[str], vectors: Mapping[str, tuple[float, ...]]) -> None:
         is_record = models.FieldCondition(key="point", match=models.MatchValue(value=PointKind.RECORD.value))

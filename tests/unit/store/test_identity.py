@@ -30,8 +30,8 @@ def test_a_store_of_something_else_is_not_taken_over(payload: dict[str, str] | N
     ("kept", "mend"),
     [
         (NONE, "embed --fill"),
-        (replace(NONE, bm25="german"), "guardian replay"),
-        (replace(IDENTITY, embedding="b"), "guardian replay"),
+        (replace(NONE, bm25="german"), "guardian migrate"),
+        (replace(IDENTITY, embedding="b"), "guardian migrate"),
         (replace(IDENTITY, schema_version=2), "newer Guardian"),
     ],
 )

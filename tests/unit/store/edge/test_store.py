@@ -218,7 +218,7 @@ async def test_a_missing_index_is_named_with_the_mend(tmp_path: Path, change: st
     if change == "other type":
         shard.update(UpdateOperation.create_field_index("roots", PayloadSchemaType.Integer))
     shard.close()
-    with pytest.raises(ConfigError, match=r"'roots'.*guardian replay"):
+    with pytest.raises(ConfigError, match=r"'roots'.*guardian migrate"):
         await store.open()
     shard = EdgeShard.load(str(tmp_path / "shard-1"))
     shard.update(UpdateOperation.create_field_index("roots", PayloadSchemaType.Keyword))

@@ -144,7 +144,7 @@ async def test_a_missing_index_is_named_with_the_mend() -> None:
     """The client's local mode has none, which a check must notice."""
     client = AsyncQdrantClient(location=":memory:")
     await QdrantStore(client, collection="c", identity=IDENTITY, has_indexes=False).open()
-    with pytest.raises(ConfigError, match=r"no index on 'space'.*guardian replay"):
+    with pytest.raises(ConfigError, match=r"no index on 'space'.*guardian migrate"):
         await QdrantStore(client, collection="c", identity=IDENTITY).open()
     await client.close()
 
