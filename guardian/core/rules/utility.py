@@ -48,9 +48,7 @@ def score_utility(
     return (None if utility is None else round(utility, _DECIMALS)), basis
 
 
-def _score(
-    grades: Sequence[float], verdicts: Mapping[str, Sequence[float]], policy: Policy
-) -> tuple[float | None, str | None]:
+def _score(grades: Sequence[float], verdicts: Mapping[str, Sequence[float]], policy: Policy) -> tuple[float | None, str | None]:
     grade = _mean(grades) if grades else None
     if verdicts.get(GOLD):
         return _mean(verdicts[GOLD]), GOLD
