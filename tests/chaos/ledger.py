@@ -175,6 +175,10 @@ class TopicReader:
         """Numbers of the partitions."""
         return tuple(partition.partition for partition in self._partitions)
 
+    async def fetch_ends(self) -> dict[int, int]:
+        """Give the end offsets as they are now."""
+        return {partition.partition: end for partition, end in (await self._consumer.end_offsets(self._partitions)).items()}
+
     async def read_on(self) -> AsyncIterator[Record]:
         """Give what has come since the last call, up to the end as it is now."""
         ends = await self._consumer.end_offsets(self._partitions)

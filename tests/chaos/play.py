@@ -13,11 +13,12 @@ from random import Random
 
 from guardian.errors import DependencyError
 from guardian.stream.broker.kafka import Producer
+from tests.brokers import KafkaBroker
 from tests.chaos.ledger import Ledger, TopicReader, read_into, reading
 from tests.chaos.loopback import LoopbackStore
 from tests.chaos.outcomes import read_letters
 from tests.chaos.population import Sent, iter_records
-from tests.chaos.stage import BURST, PATIENCE_S, STOP_DEADLINE_S, Life, Stage, StoreKind
+from tests.chaos.stage import BURST, STOP_DEADLINE_S, Life, Stage, StoreKind
 from tests.chaos.verify import Say, Verdict, check_committed, open_any_store, verify
 
 # A kill in so many comes while the worker starts; a SIGTERM takes the place of one kill in so many.
@@ -44,12 +45,14 @@ class Script:
     Attributes:
         events: Distinct draws; a few percent more are sent.
         kills: Ends without warning.
+        broker_stops: Times that the broker is killed, too, and started again with its log.
     """
 
     seed: int
     events: int
     kills: int
     workers: int = 1
+    broker_stops: int = 0
 
 
 @dataclass(slots=True)
@@ -90,10 +93,11 @@ class Course:
 class Play:
     """One play on a stage that is set up."""
 
-    def __init__(self, script: Script, stage: Stage, *, say: Say = lambda _: None) -> None:
+    def __init__(self, script: Script, stage: Stage, *, broker: KafkaBroker | None = None, say: Say = lambda _: None) -> None:
         self.course = Course()
         self._script = script
         self._stage = stage
+        self._broker = broker
         self._say = say
         master = Random(script.seed)
         self._moments, self._troubles, self._choices = (Random(master.getrandbits(64)) for _ in range(3))
@@ -142,6 +146,8 @@ class Play:
         while self.course.kills < self._script.kills:
             life = self._stage.start_worker()
             await self._live(life)
+            if self._is_broker_due():
+                await self._stop_broker()
             await self._end(life)
             if self.course.kills % _LOOK_EVERY == 0:
                 await self._look(reader)
@@ -181,6 +187,19 @@ class Play:
             self._say(
                 f"{self.course.kills} kills, {self._stage.sent:,} records sent, {time.monotonic() - self.course.begun:.0f} s"
             )
+
+    def _is_broker_due(self) -> bool:
+        script, done = self._script, self.course.signals["stop of the broker"]
+        return self._broker is not None and self.course.kills * (script.broker_stops + 1) > script.kills * (done + 1)
+
+    async def _stop_broker(self) -> None:
+        """Kill the broker under the worker, and start it again with its log; whoever sends or works waits for it."""
+        assert self._broker is not None
+        self.course.signals["stop of the broker"] += 1
+        await asyncio.to_thread(self._broker.kill)
+        await asyncio.sleep(self._moments.uniform(0.0, 5.0))
+        await asyncio.to_thread(self._broker.start)
+        await asyncio.sleep(self._moments.uniform(0.0, 5.0))
 
     async def _look(self, reader: TopicReader) -> None:
         """Look, while no worker lives, whether all that is committed is durable; opening the store is what a restart does."""
@@ -265,17 +284,12 @@ class Play:
 
     async def _finish(self, reader: TopicReader) -> None:
         """Let the last workers do what is left, without faults."""
-        await read_into(self._ledger, reader)
         lives = [self._stage.start_worker() for _ in range(self._script.workers)]
         try:
-            # What lies astray is sent on meanwhile, so the ends are looked at again.
-            done = -1
-            while done != self._ledger.count:
-                done = self._ledger.count
-                await self._stage.wait_until_done(self._ledger.ends, patience_s=PATIENCE_S)
-                await read_into(self._ledger, reader)
+            await self._stage.wait_until_done()
         finally:
             for life in lives:
                 if life.process.poll() is None:
                     self.course.slowest_stop_s = max(self.course.slowest_stop_s, await life.stop())
+        await read_into(self._ledger, reader)
         self._say(f"all {self._ledger.count:,} records are committed: {self.course.describe()}")

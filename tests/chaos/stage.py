@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
+
+from aiokafka.errors import KafkaError
 
 from guardian.errors import DependencyError
 from guardian.settings import Settings
@@ -20,7 +22,7 @@ from guardian.stream.broker.kafka import Outgoing, Producer
 from guardian.stream.broker.process import choose_port
 from guardian.stream.ending import STOPPED
 from guardian.wiring import build_decode_policy, build_kafka_options
-from tests.chaos.ledger import Ledger
+from tests.chaos.ledger import Ledger, reading
 from tests.chaos.loopback import LoopbackStore
 from tests.chaos.population import Sent
 from tests.chaos.verify import Surroundings, fetch_committed
@@ -115,6 +117,11 @@ class Stage:
             store=places[self.kind],
         )
 
+    @property
+    def server_pid(self) -> int | None:
+        """Give the process of the loopback store, or None."""
+        return None if self._server is None else self._server.pid
+
     async def set_up(self) -> None:
         """Create the topics, and start the loopback store where there is one."""
         await self.rig.create_topics()
@@ -205,20 +212,28 @@ class Stage:
         return Ledger(build_decode_policy(self.settings, 0))
 
     async def fetch_committed(self) -> dict[int, int]:
-        """Give the committed offsets by partition."""
-        return await fetch_committed(self.around)
-
-    async def wait_until_done(self, ends: Mapping[int, int], *, patience_s: float = PATIENCE_S) -> None:
-        """Wait until everything up to some ends is committed; gives up when nothing moves for long."""
-        done, moved = -1, time.monotonic()
+        """Give the committed offsets by partition; a broker that is away is waited for."""
+        begun = time.monotonic()
         while True:
-            committed = await self.fetch_committed()
-            if all(committed.get(number, 0) >= end for number, end in ends.items()):
-                return
-            if sum(committed.values()) != done:
-                done, moved = sum(committed.values()), time.monotonic()
-            assert time.monotonic() - moved < patience_s, f"stuck at {committed}, the ends are {dict(ends)}"
-            await asyncio.sleep(0.2)
+            try:
+                return await fetch_committed(self.around)
+            except KafkaError:
+                assert time.monotonic() - begun < PATIENCE_S, "the broker does not come back"
+                await asyncio.sleep(0.5)
+
+    async def wait_until_done(self) -> None:
+        """Wait until all that lies in the topic is committed, also what is sent on within it; fails when nothing moves for long."""
+        done, moved = -1, time.monotonic()
+        async with reading(self.rig.bootstrap, self.around.topic) as reader:
+            while True:
+                committed = await self.fetch_committed()
+                ends = await reader.fetch_ends()  # after the committed ones: what is sent on was sent before its commit
+                if all(committed.get(number, 0) == end for number, end in ends.items()):
+                    return
+                if sum(committed.values()) != done:
+                    done, moved = sum(committed.values()), time.monotonic()
+                assert time.monotonic() - moved < PATIENCE_S, f"stuck at {committed}, the ends are {ends}"
+                await asyncio.sleep(0.2)
 
 
 def _start(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
