@@ -84,7 +84,7 @@ async def test_killed_again_and_again_nothing_is_lost_or_doubled(build_stage: Bu
     """Six kills at random moments under load: every record has its one fate, and every byte is the reference's."""
     stage = build_stage(limits={"batch_events": 100})
     await stage.set_up()
-    play = Play(Script(seed=20_261, events=2_000, kills=6), stage)
+    play = Play(Script(seed=20_261, events=1_500, kills=6), stage)
     verdict = await play.run()
     assert not verdict.faults, f"{play.course.describe()}\n{verdict.describe()[:4_000]}"
     assert play.course.kills == 6
@@ -95,7 +95,7 @@ async def test_workers_join_and_leave_under_load(build_stage: BuildStage) -> Non
     """Two workers of one store come and go, killed or asked, while the store fails, too."""
     stage = build_stage(StoreKind.LOOPBACK, limits={"batch_events": 100})
     await stage.set_up()
-    play = Play(Script(seed=20_262, events=1_200, kills=4, workers=2), stage)
+    play = Play(Script(seed=20_262, events=800, kills=4, workers=2), stage)
     verdict = await play.run()
     assert not verdict.faults, f"{play.course.describe()}\n{verdict.describe()[:4_000]}"
 
@@ -122,7 +122,7 @@ async def test_a_store_in_trouble_costs_nothing(build_stage: BuildStage) -> None
     records = iter_records(32, 1 << 30)
 
     async def send_some() -> None:
-        await send(stage, [next(records) for _ in range(150)])
+        await send(stage, [next(records) for _ in range(100)])
 
     await send_some()
     await stage.wait_until_done()
@@ -183,7 +183,7 @@ async def test_a_loud_space_holds_up_no_other(build_stage: BuildStage) -> None:
     stage = build_stage(limits={"batch_events": batch}, kafka={"max_fetch_bytes": fetch_bytes})
     await stage.set_up()
     traffic = Traffic(stage)
-    loud = [write(number, LOUD) for number in range(3_000)]
+    loud = [write(number, LOUD) for number in range(2_000)]
     fetch = fetch_bytes // min(len(sent.value or b"") for sent in loud) + 1
     first = await traffic.send(
         [one for number, sent in enumerate(loud) for one in ([sent, *traffic.draw_small(1)] if number % 20 == 0 else [sent])]
@@ -282,7 +282,7 @@ async def test_the_largest_events_are_worked_in_bounded_memory(build_stage: Buil
     before = read_memory(life.process.pid)
     assert before is not None
     peak = before.private
-    large = [write(number, f"bank-{number % 12}", metadata={"blob": "x" * 1_000_000}) for number in range(120)]
+    large = [write(number, f"bank-{number % 12}", metadata={"blob": "x" * 1_000_000}) for number in range(80)]
     await send(stage, [one for number, sent in enumerate(large) for one in (sent, write(number, f"small-{number}"))])
 
     async def is_done() -> bool:
