@@ -9,7 +9,7 @@ FUZZ := $(VENV)/.fuzz
 # GUARDIAN_REAL_DATA in the environment names a folder of real exports for the tests that read them.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check format lint types imports schemas bench simulate fuzz clean help
+.PHONY: demo test check format lint types imports schemas bench simulate fuzz chaos soak clean help
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -67,6 +67,14 @@ MINUTES ?= 10
 TARGET ?=
 fuzz: $(FUZZ) ## Fuzz the readers for MINUTES each; TARGET names one of them.
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(TARGET:%=--target %)
+
+# A run is told by its seed; CHAOS takes more options, such as CHAOS="--events 20000 --kills 30 --store loopback --seed 7".
+CHAOS ?=
+chaos: $(FULL) ## Kill real workers under load, a hundred times, and verify every record (CHAOS="--seed 7" and more options).
+	$(BIN)/python -m tests.chaos $(CHAOS)
+
+soak: $(FULL) ## Twenty minutes of steady load with restarts; memory must stay flat (SOAK="--minutes 60" and more options).
+	$(BIN)/python -m tests.chaos.soak --picture docs/soak.svg $(SOAK)
 
 clean: ## Remove the environments and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

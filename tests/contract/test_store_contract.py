@@ -193,6 +193,15 @@ class TestFetch:
         assert type(point.payload["utility"]) is float
         assert point.whole
 
+    async def test_numbers_of_nine_decimals_come_back_exactly(self, store: Any) -> None:
+        """So utilities are written; with all digits of a double the embedded engine gives one in nine back a step away."""
+        upserts = [build_record("s", f"m{number}", utility=round(number / 997, 9)) for number in range(998)]
+        await write(store, *upserts)
+        found = await store.fetch(Needs(ids={upsert.id for upsert in upserts}))
+        assert {point.id: point.payload["utility"] for point in found} == {
+            upsert.id: upsert.payload["utility"] for upsert in upserts
+        }
+
     async def test_a_point_asked_for_twice_comes_once_and_whole(self, store: Any) -> None:
         """A lineage read and a whole read of one point give the whole point once."""
         upsert = build_record("s", "m", parents=["p"], roots=["p"])

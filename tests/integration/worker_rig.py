@@ -143,14 +143,16 @@ class Rig:
         found = [stored async for stored in iter_dead_letters(options, topic=f"{self.prefix}guardian.dead-letters")]
         return sorted(found, key=lambda stored: (stored.letter.topic, stored.letter.partition, stored.letter.offset))
 
-    def start_child(self, settings: Settings, name: str = "worker") -> subprocess.Popen[bytes]:
-        """Start a worker as a process of its own, its log in the folder."""
+    def start_child(
+        self, settings: Settings, name: str = "worker", *, program: Sequence[str] = ("-c", PROGRAM)
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker as a process of its own, its log in the folder; `program` are arguments of the interpreter."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("GUARDIAN_")}
         for section, values in settings.model_dump(mode="json", exclude_unset=True).items():
             env |= {f"GUARDIAN_{section}__{key}".upper(): _to_env(value) for key, value in values.items()}
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-c", PROGRAM], cwd=self.folder, env=env | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
+                [sys.executable, *program], cwd=self.folder, env=env | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
             )
 
     def read_log(self, name: str = "worker") -> str:

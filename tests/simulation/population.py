@@ -90,7 +90,7 @@ def build_population(random: Random) -> list[Item]:
     for again in random.choices(sent, k=random.choice((0, 0, 2, 5))):
         sent.insert(random.randint(0, len(sent)), again)
     for _ in range(random.choice((0, 1, 1, 4))):
-        sent.insert(random.randint(0, len(sent)), (_spoil(random, events), None))
+        sent.insert(random.randint(0, len(sent)), (spoil(random, encode_event(random.choice(events))), None))
     lost = random.choice((0.0, 0.0, 0.05))
     return [
         Item(number=number, value=value, space=space, is_misplaced=space is not None and random.random() < lost)
@@ -98,9 +98,9 @@ def build_population(random: Random) -> list[Item]:
     ]
 
 
-def _spoil(random: Random, events: Sequence[Event]) -> bytes | None:
-    """Give bytes that can never succeed, each in another way."""
-    wire = orjson.loads(encode_event(random.choice(events)))
+def spoil(random: Random, encoded: bytes) -> bytes | None:
+    """Make of a good event what can never succeed, in one of eight ways."""
+    wire = orjson.loads(encoded)
     choice = random.randrange(8)
     if choice == 0:
         return None

@@ -21,6 +21,10 @@ GOLD = "gold"
 SELF = "self"
 UNAUDITED = "unaudited"
 
+# Decimals of a utility. With more than some fifteen digits the embedded engine gives one number in nine back a step away from what it got:
+# states that are equal would differ, and reading an event again would write for ever.
+_DECIMALS = 9
+
 
 def deflate(self_grade: float, verdict: float, alpha: float) -> float:
     """Give Q' = r - alpha (r - V), all in [0, 1]."""
@@ -40,6 +44,11 @@ def score_utility(
     Returns:
         The utility, None without any grade or verdict; and what it rests on: `gold`, a channel, or `unaudited`.
     """
+    utility, basis = _score(grades, verdicts, policy)
+    return (None if utility is None else round(utility, _DECIMALS)), basis
+
+
+def _score(grades: Sequence[float], verdicts: Mapping[str, Sequence[float]], policy: Policy) -> tuple[float | None, str | None]:
     grade = _mean(grades) if grades else None
     if verdicts.get(GOLD):
         return _mean(verdicts[GOLD]), GOLD
@@ -51,7 +60,7 @@ def score_utility(
     value = _mean(verdicts[channel])
     if grade is None:
         return value, channel
-    return round(deflate(grade, value, policy.alphas.get(channel, policy.default_alpha)), 9), channel
+    return deflate(grade, value, policy.alphas.get(channel, policy.default_alpha)), channel
 
 
 def rate_records(world: World, memory_id: str, policy: Policy) -> None:
@@ -74,9 +83,9 @@ def _rate(node: Node, verdicts: Sequence[Verdict], policy: Policy) -> None:
         if verdict.channel != SELF:
             channels[verdict.channel].append(verdict.value)
     node.utility, node.utility_basis = score_utility(grades, channels, policy)
-    statistics = {name: [round(_mean(values), 9), len(values)] for name, values in sorted(channels.items())}
+    statistics = {name: [round(_mean(values), _DECIMALS), len(values)] for name, values in sorted(channels.items())}
     if grades and (len(grades) > 1 or statistics):
-        statistics[SELF] = [round(_mean(grades), 9), len(grades)]
+        statistics[SELF] = [round(_mean(grades), _DECIMALS), len(grades)]
     node.verdicts = statistics or None
 
 

@@ -35,6 +35,13 @@ def test_a_utility_is_a_share_and_free_of_order(grades: list[float], verdicts: d
     assert score_utility(grades[::-1], turned, policy) == (utility, basis)
 
 
+@given(st.lists(units, max_size=3), channels)
+def test_a_utility_survives_an_engine(grades: list[float], verdicts: dict[str, list[float]]) -> None:
+    """It has nine decimals at most: the embedded engine gives some numbers of more digits back a step away."""
+    utility, _ = score_utility(grades, verdicts, Policy())
+    assert utility is None or utility == round(utility, 9)
+
+
 def test_the_truth_beats_every_channel() -> None:
     """Gold is the utility; then the channel believed most; then the grade alone, marked unaudited."""
     policy = Policy(alphas={"grounding": 0.9})

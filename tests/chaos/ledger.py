@@ -1,0 +1,230 @@
+"""The ledger: every record of the canonical topic, read from zero and sorted by what must become of it.
+
+It knows the contract (bytes become events), Kafka's partitioner and who may correct, and nothing of the core's decisions. It can be read
+on, so that a running test looks at a growing topic again and again without beginning anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from guardian.contracts.admission import DecodePolicy
+from guardian.contracts.codec import decode
+from guardian.core.model import Audited, Corrected, Erased, Event, EventRef, Linked, Retracted
+from guardian.errors import RecordError
+from guardian.stream.guard import choose_partition
+from guardian.stream.plane.origin import PREFIX, Record, read_received_at
+from tests.reference.policy import ReferencePolicy
+
+Place = tuple[int, int]
+Identity = tuple[str, EventRef]
+_REFERENCE = ReferencePolicy()
+# Silence after which a topic that ought to give more is taken for broken, milliseconds.
+_PATIENCE_MS = 30_000
+
+
+class Fate(StrEnum):
+    """What must become of a record; every record has exactly one."""
+
+    STORED = "stored"
+    WAITING = "waiting"
+    DUPLICATE = "duplicate"
+    DISPUTED = "disputed"
+    WITHDRAWN = "withdrawn"
+    FORWARDED = "forwarded"
+    DEAD_LETTERED = "dead-lettered"
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """A record that can never succeed: why, and the digest of its bytes."""
+
+    reason: str
+    digest: str
+
+
+def digest_value(value: bytes | None) -> str:
+    """Give the digest of a record's value; a record without one has one of its own."""
+    return "none" if value is None else hashlib.sha256(value).hexdigest()
+
+
+@dataclass(slots=True)
+class Space:
+    """What the topic holds of one space, without what lies in a wrong partition.
+
+    Attributes:
+        events: Each once, in the order of its first record.
+        places: Of the first record of each event, in the same order.
+        last: Highest offset of any record.
+    """
+
+    partition: int
+    events: list[Event] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    last: int = -1
+
+    def list_withdrawn(self) -> set[tuple[str, str]]:
+        """Give the (source, id) of all events that a trusted retraction names."""
+        return {(e.event_source, e.event_id) for e in self.events if isinstance(e, Retracted) and not is_disputed(e)}
+
+    def choose_fate(self, event: Event, withdrawn: set[tuple[str, str]]) -> Fate:
+        """Tell what must become of an event of this space."""
+        if is_disputed(event):
+            return Fate.DISPUTED
+        if isinstance(event, Corrected | Audited) and (event.ref.source, event.ref.id) in withdrawn:
+            return Fate.WITHDRAWN
+        return Fate.STORED
+
+
+def is_disputed(event: Event) -> bool:
+    """Tell whether an event asks for what its authority may not."""
+    if not isinstance(event, Corrected | Retracted | Linked | Erased):
+        return False
+    return event.authority is None or event.authority.kind not in _REFERENCE.authority_kinds
+
+
+def identify(event: Event) -> Identity:
+    """Give what makes two records one event, within a space."""
+    return type(event).__name__, event.ref
+
+
+class Ledger:
+    """Sorts records as they are read.
+
+    Attributes:
+        ends: Offset after the last record read, by partition.
+        spaces: By name.
+        poison: What can never succeed, by place.
+        astray: Places of records that lie where their space does not live; each holds its event.
+        copies: Places of astray records that were sent on to where they belong, by how often.
+        duplicates: Places of records that say what an earlier one of the same partition said.
+    """
+
+    def __init__(self, policy: DecodePolicy) -> None:
+        self._policy = policy
+        self.ends: dict[int, int] = {}
+        self.spaces: dict[str, Space] = {}
+        self.poison: dict[Place, Poison] = {}
+        self.astray: dict[Place, Event] = {}
+        self.copies: Counter[Place] = Counter()
+        self.duplicates: set[Place] = set()
+        self._known: defaultdict[str, set[Identity]] = defaultdict(set)
+
+    @property
+    def count(self) -> int:
+        """Number of records read; nothing but records lies in the topic, as nobody writes in transactions."""
+        return sum(self.ends.values())
+
+    def take(self, record: Record, partitions: tuple[int, ...]) -> None:
+        """Sort one record; those of a partition come in their order."""
+        place = record.partition, record.offset
+        assert self.ends.get(record.partition, 0) == record.offset, f"the topic has a gap before {place}"
+        self.ends[record.partition] = record.offset + 1
+        try:
+            event = decode(record.value, record.headers, policy=self._policy, received_at=read_received_at(record)).event
+        except RecordError as error:
+            self.poison[place] = Poison(error.reason, digest_value(record.value))
+            return
+        if choose_partition(event.space, partitions) != record.partition:
+            self.astray[place] = event
+            return
+        if (origin := _read_origin(record)) is not None:
+            self.copies[origin] += 1
+        self._take_event(event, place)
+
+    def _take_event(self, event: Event, place: Place) -> None:
+        space = self.spaces.setdefault(event.space, Space(place[0]))
+        space.last = place[1]
+        identity = identify(event)
+        if identity in self._known[event.space]:
+            self.duplicates.add(place)
+            return
+        self._known[event.space].add(identity)
+        space.events.append(event)
+        space.places.append(place)
+
+
+def _read_origin(record: Record) -> Place | None:
+    """Give where a record was read that was sent on from the canonical topic itself."""
+    headers: Mapping[str, bytes | None] = dict(record.headers)
+    topic, partition, offset = (headers.get(PREFIX + name) for name in ("topic", "partition", "offset"))
+    if topic is None or partition is None or offset is None or topic.decode() != record.topic:
+        return None
+    return int(partition), int(offset)
+
+
+class TopicReader:
+    """Reads a topic from zero to its present end, and later on to its next one."""
+
+    def __init__(self, consumer: Any, topic: str) -> None:
+        self._consumer = consumer
+        self._partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
+        assert self._partitions, f"the broker does not have {topic}"
+        consumer.assign(self._partitions)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of the partitions."""
+        return tuple(partition.partition for partition in self._partitions)
+
+    async def fetch_ends(self) -> dict[int, int]:
+        """Give the end offsets as they are now."""
+        return {partition.partition: end for partition, end in (await self._consumer.end_offsets(self._partitions)).items()}
+
+    async def read_on(self) -> AsyncIterator[Record]:
+        """Give what has come since the last call, up to the end as it is now."""
+        ends = await self._consumer.end_offsets(self._partitions)
+        left = {partition for partition in self._partitions if await self._consumer.position(partition) < ends[partition]}
+        while left:
+            taken = await self._consumer.getmany(*left, timeout_ms=_PATIENCE_MS)
+            assert taken, f"the broker gives nothing of {sorted(left)} before {ends}"
+            for records in taken.values():
+                for record in records:
+                    yield Record.of(record)
+            left = {partition for partition in left if await self._consumer.position(partition) < ends[partition]}
+
+
+@asynccontextmanager
+async def reading(bootstrap: str, topic: str) -> AsyncIterator[TopicReader]:
+    """Open a reader of a topic."""
+    consumer = AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=8_000_000,
+        fetch_max_bytes=32_000_000,
+    )
+    await consumer.start()
+    try:
+        consumer.unsubscribe()
+        yield TopicReader(consumer, topic)
+    finally:
+        await consumer.stop()
+
+
+async def read_into(ledger: Ledger, reader: TopicReader) -> None:
+    """Read on and sort."""
+    async for record in reader.read_on():
+        ledger.take(record, reader.numbers)
+
+
+def count_fates(ledger: Ledger, waiting: Iterable[Place]) -> Counter[Fate]:
+    """Count the records by fate."""
+    counted: Counter[Fate] = Counter()
+    for space in ledger.spaces.values():
+        withdrawn = space.list_withdrawn()
+        counted.update(space.choose_fate(event, withdrawn) for event in space.events)
+    still = len(set(waiting))
+    counted[Fate.WAITING], counted[Fate.STORED] = still, counted[Fate.STORED] - still
+    counted[Fate.DUPLICATE] = len(ledger.duplicates)
+    counted[Fate.FORWARDED] = len(ledger.astray)
+    counted[Fate.DEAD_LETTERED] = len(ledger.poison)
+    return counted

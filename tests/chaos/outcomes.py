@@ -1,0 +1,146 @@
+"""The outcome topics as a consumer sees them: letters, announcements, and ids by which it tells repetitions."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from guardian.core.model import Corrected, Written
+from guardian.stream.plane.origin import Record
+from tests.chaos.evidence import Payloads
+from tests.chaos.ledger import Fate, Ledger, Place, Poison, Space, digest_value, reading
+from tests.reference.revisions import revision_of
+
+TOPICS = ("guardian.enriched", "guardian.supersessions", "guardian.reviews")
+LETTERS = "guardian.dead-letters"
+Name = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What was published.
+
+    Attributes:
+        messages: Number of them, repetitions included.
+        contents: Digest of the content, by id.
+        enriched: (space, memory id, revision, event source, event id) of each record announced.
+        notices: (space, event source, event id) of each correction announced.
+        disputes: The same of each event that was disputed.
+        faults: What is wrong with ids and values.
+    """
+
+    messages: int = 0
+    contents: dict[str, bytes] = field(default_factory=dict)
+    enriched: set[Name] = field(default_factory=set)
+    notices: set[Name] = field(default_factory=set)
+    disputes: set[Name] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+
+    def take(self, record: Record) -> None:
+        """Take in one message of an outcome topic."""
+        message = orjson.loads(record.value or b"null")
+        self.messages += 1
+        content = message["data"]
+        digest = hashlib.sha256(orjson.dumps([message["type"], content], option=orjson.OPT_SORT_KEYS)).digest()
+        if self.contents.setdefault(message["id"], digest) != digest:
+            self.faults.append(f"the id {message['id']} of {record.topic} stands for two contents")
+        match message["type"]:
+            case "guardian.record.enriched":
+                cause = content["caused_by"]
+                self.enriched.add((content["space"], content["memory_id"], content["revision"], cause["source"], cause["id"]))
+            case "guardian.correction.applied":
+                self.notices.add(_name(content["space"], content["correction"]))
+            case "guardian.review.opened" if content["kind"] == "dispute":
+                self.disputes.add(_name(content["space"], content["caused_by"]))
+
+    def check_ids(self) -> Iterator[str]:
+        """Tell of ids that stand for several contents, and contents that have several ids."""
+        yield from self.faults
+        by_content: defaultdict[bytes, list[str]] = defaultdict(list)
+        for outcome_id, digest in self.contents.items():
+            by_content[digest].append(outcome_id)
+        yield from (f"{ids} have one content" for ids in by_content.values() if len(ids) > 1)
+
+    def find_unannounced(self, space: Space, payloads: Payloads) -> Iterator[str]:
+        """Tell of every event of a space whose outcome was never published: records that stand, corrections in force, disputes."""
+        withdrawn = space.list_withdrawn()
+        records = {(row["memory_id"], row["revision"]) for row in payloads.values() if row["point"] == "record"}
+        for event, place in zip(space.events, space.places, strict=True):
+            name = (event.space, event.ref.source, event.ref.id)
+            fate = space.choose_fate(event, withdrawn)
+            if fate is Fate.DISPUTED and name not in self.disputes:
+                yield f"the dispute at {place} of {event.space} was never published"
+            elif isinstance(event, Corrected) and fate is Fate.STORED and name not in self.notices:
+                yield f"the correction at {place} of {event.space} was never announced"
+            elif isinstance(event, Written) and self._lacks_record(event, records):
+                yield f"the record of the write at {place} of {event.space} was never announced"
+
+    def _lacks_record(self, event: Written, records: set[tuple[str, str]]) -> bool:
+        record = (event.memory_id, revision_of(event))
+        return record in records and (event.space, *record, event.ref.source, event.ref.id) not in self.enriched
+
+
+def _name(space: str, event: dict[str, str]) -> Name:
+    return space, event["source"], event["id"]
+
+
+async def read_outcomes(bootstrap: str, prefix: str) -> Outcomes:
+    """Read all outcome topics from zero."""
+    outcomes = Outcomes()
+    for topic in TOPICS:
+        async with reading(bootstrap, prefix + topic) as reader:
+            async for record in reader.read_on():
+                outcomes.take(record)
+    return outcomes
+
+
+@dataclass(slots=True)
+class Letters:
+    """The dead letters that stand, by key; a repetition has the same one."""
+
+    by_key: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        """Take in one record of the topic; one without a value is a tombstone."""
+        key = (record.key or b"").decode()
+        if record.value is None:
+            self.by_key.pop(key, None)
+        else:
+            self.by_key[key] = orjson.loads(record.value)["data"]
+
+    def list_places(self, topic: str) -> list[Place]:
+        """Give where the letters' records lie in a topic."""
+        return [(letter["partition"], letter["offset"]) for letter in self.by_key.values() if letter["topic"] == topic]
+
+    def check(self, ledger: Ledger, topic: str) -> Iterator[str]:
+        """Tell of poison without its letter, and of letters that no poison has, or that tell something else."""
+        if len(self.by_key) != len(ledger.poison):
+            yield f"{len(self.by_key)} dead letters stand for {len(ledger.poison)} records"
+        found = {(letter["partition"], letter["offset"]): letter for letter in self.by_key.values() if letter["topic"] == topic}
+        for place, poison in ledger.poison.items():
+            letter = found.pop(place, None)
+            if letter is None:
+                yield f"the record at {place} ({poison.reason}) has no dead letter"
+            elif not _tells(letter, poison):
+                yield f"the dead letter of {place} tells {letter['reason']}, or other bytes; the record's fault is {poison.reason}"
+        yield from (f"the good record at {place} has a dead letter" for place in found)
+
+
+def _tells(letter: dict[str, Any], poison: Poison) -> bool:
+    raw = letter["raw"]
+    return letter["reason"] == poison.reason and digest_value(None if raw is None else base64.b64decode(raw)) == poison.digest
+
+
+async def read_letters(bootstrap: str, prefix: str) -> Letters:
+    """Read the dead letters from zero."""
+    letters = Letters()
+    async with reading(bootstrap, prefix + LETTERS) as reader:
+        async for record in reader.read_on():
+            letters.take(record)
+    return letters
