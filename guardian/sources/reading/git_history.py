@@ -36,8 +36,8 @@ from guardian.sources.reason import SourceReason
 MAX_COMMITS = 1_000_000
 # A file of more bytes holds no memory: 64 MiB is 2,000 times the longest text that is accepted later.
 MAX_BLOB_BYTES = 64 * 1024 * 1024
-# Entries of the newest tree that are looked at to tell a format.
-_SNIFFED_ENTRIES = 2_000
+# Entries of the newest tree that are looked at to tell a format: their names only, a second or so for this many.
+_SNIFFED_ENTRIES = 50_000
 # Renames: git's own limit of likeness, and how many files on each side are compared by content (cost is their product).
 _RENAME_PERCENT = 50
 _RENAME_FILES = 30
@@ -202,7 +202,10 @@ class History:
         return versions[::-1]
 
     def _find_old_name(self, commit: Commit, path: str) -> str | None:
-        changes = self.list_changes(commit, lambda _: True)
+        # Only what may be the same file is read to compare it: a repository holds large ones of other kinds.
+        changes = self.list_changes(
+            commit, lambda other: other == path or Path(other).suffix in {".json", ".jsonl", Path(path).suffix}
+        )
         return next((change.old_path for change in changes if change.path == path), None)
 
     def _list_commits(self) -> list[bytes]:
@@ -283,13 +286,13 @@ def opened_history(path: Path) -> Iterator[History | None]:
         yield History(repository, folder)
 
 
-def is_history(path: Path) -> bool:
-    """Tell whether a folder is, or lies in, a repository whose newest commit holds files in it."""
+def is_history(path: Path, is_wanted: IsWanted = lambda _: True) -> bool:
+    """Tell whether a folder is, or lies in, a repository whose newest commit holds wanted files in it."""
     if not path.is_dir():
         return False
     try:
         with opened_history(path) as history:
-            return history is not None and bool(history.list_head(lambda _: True))
+            return history is not None and bool(history.list_head(is_wanted))
     except RecordError:
         return False
 
