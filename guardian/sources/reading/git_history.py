@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import io
 import stat
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import IO, Literal
 
 from dulwich.diff_tree import tree_changes
-from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException, GitProtocolError, NotGitRepository
 from dulwich.object_store import iter_tree_contents, tree_lookup_path
 from dulwich.objects import Blob, Tree
 from dulwich.objects import Commit as RawCommit
@@ -43,24 +41,6 @@ _RENAME_PERCENT = 50
 _RENAME_FILES = 30
 _RENAME_CHARS = 64 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOT_READABLE = (
-    ApplyDeltaError,
-    AssertionError,
-    AttributeError,
-    ChecksumMismatch,
-    EOFError,
-    FileFormatException,
-    GitProtocolError,
-    IndexError,
-    KeyError,
-    NotGitRepository,
-    OSError,
-    OverflowError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
-
 IsWanted = Callable[[str], bool]  # (path inside the folder that is read)
 
 
@@ -161,7 +141,12 @@ class History:
         """Give the wanted files of the newest commit, looking at a bounded number of entries."""
         with _translated("the newest commit"):
             found: list[FileChange] = []
-            folder = self._find_folder(_commit_of(self._repository, self._repository.head()).tree)
+            try:
+                newest = self._repository.head()
+            except KeyError:
+                # Nothing is committed yet.
+                return found
+            folder = self._find_folder(_commit_of(self._repository, newest).tree)
             if folder is None:
                 return found
             for number, entry in enumerate(iter_tree_contents(self._store, folder)):  # type: ignore[arg-type] # id of this store
@@ -271,30 +256,32 @@ class History:
 
 @contextmanager
 def opened_history(path: Path) -> Iterator[History | None]:
-    """Open the repository that a folder is, or that tracks it; None when no repository holds it."""
+    """Open the repository that a folder is, or that tracks it; None when no repository holds it.
+
+    Raises:
+        RecordError: There is one, and it cannot be read.
+    """
     found = _find_repository(path)
     if found is None:
         yield None
         return
     root, folder = found
-    try:
+    with _translated(f"the repository {root.name}"):
         repository = Repo(str(root))
-    except _NOT_READABLE:
-        yield None
-        return
     with closing(repository):
         yield History(repository, folder)
 
 
 def is_history(path: Path, is_wanted: IsWanted = lambda _: True) -> bool:
-    """Tell whether a folder is, or lies in, a repository whose newest commit holds wanted files in it."""
+    """Tell whether a folder is, or lies in, a repository whose newest commit holds wanted files in it.
+
+    Raises:
+        RecordError: There is a repository, and it cannot be read.
+    """
     if not path.is_dir():
         return False
-    try:
-        with opened_history(path) as history:
-            return history is not None and bool(history.list_head(is_wanted))
-    except RecordError:
-        return False
+    with opened_history(path) as history:
+        return history is not None and bool(history.list_head(is_wanted))
 
 
 def _find_repository(path: Path) -> tuple[Path, bytes] | None:
@@ -344,7 +331,8 @@ def _translated(what: str) -> Iterator[None]:
         yield
     except RecordError:
         raise
-    except _NOT_READABLE as error:
+    # A parser of foreign bytes raises anything, from KeyError to StopIteration, and it is the same fault with the same mend.
+    except Exception as error:
         raise RecordError(
             SourceReason.FILE_DAMAGED,
             f"{what} cannot be read: {error!r}. A shallow or partial clone lacks objects: clone the repository whole.",

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from guardian.core.model import MemoryKind, SourceKind
+from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
 from guardian.sources.reading.file_state import FileState, iter_file_states, list_head
@@ -40,7 +41,10 @@ class LettaMemfsSource:
 
     def detect(self, path: Path) -> bool:
         """Tell by a repository whose newest commit holds `system/**.md` with a `description` in the frontmatter."""
-        if not is_history(path):
+        try:
+            if not is_history(path, _is_block):
+                return False
+        except RecordError:
             return False
         pages = [split_page(text) for name, text in list_head(path, _is_block) if name.startswith("system/")]
         return any("description" in page.fields for page in pages)
