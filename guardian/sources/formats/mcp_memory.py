@@ -87,10 +87,13 @@ class McpMemorySource:
 
     def detect(self, path: Path) -> bool:
         """Tell by the keys of the first JSON object: an entity's or a relation's; a folder by a graph in its repository."""
-        if path.is_dir():
+        if not path.is_dir():
+            return _is_graph(path)
+        try:
             with opened_history(path) as history:
                 return history is not None and _find_graph(history) is not None
-        return _is_graph(path)
+        except RecordError:
+            return False
 
     def iter_items(self, paths: Sequence[Path], options: SourceOptions) -> Iterator[Item]:
         """Yield the changes of each version in order; the first version is all creates."""
@@ -115,11 +118,8 @@ def _is_graph(file: Readable) -> bool:
 
 def _find_graph(history: History) -> str | None:
     """Give the one graph among the JSON files of a repository's newest commit; None for none or several."""
-    try:
-        files = history.list_head(lambda path: path.endswith((".json", ".jsonl")))[:_SNIFFED_FILES]
-        graphs = [file.path for file in files if file.blob and _is_graph(GitFile(file.path, history, file.blob))]
-    except RecordError:
-        return None
+    files = history.list_head(lambda path: path.endswith((".json", ".jsonl")))[:_SNIFFED_FILES]
+    graphs = [file.path for file in files if file.blob and _is_graph(GitFile(file.path, history, file.blob))]
     return graphs[0] if len(graphs) == 1 else None
 
 

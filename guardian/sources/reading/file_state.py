@@ -67,7 +67,7 @@ def iter_file_states(paths: Sequence[Path], options: SourceOptions, is_wanted: I
         if not path.is_dir():
             message = f"{path.name} is a file, and this format is a folder; name the folder"
             yield Broken(position=path.name, reason=SourceReason.SHAPE_UNKNOWN, message=message, raw=b"")
-        elif is_history(path):
+        elif is_history(path, is_wanted):
             yield from _iter_history(path, is_wanted)
         else:
             plain.append(path)
@@ -79,7 +79,7 @@ def list_head(path: Path, is_wanted: IsWanted) -> list[tuple[str, str]]:
     try:
         if not path.is_dir():
             return []
-        if not is_history(path):
+        if not is_history(path, is_wanted):
             return [
                 (name, _decode(file.read_bytes()))
                 for name, file in _list_files(path, is_wanted)[:SNIFFED_FILES]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import io
 import stat
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import IO, Literal
 
 from dulwich.diff_tree import tree_changes
-from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException, GitProtocolError, NotGitRepository
 from dulwich.object_store import iter_tree_contents, tree_lookup_path
 from dulwich.objects import Blob, Tree
 from dulwich.objects import Commit as RawCommit
@@ -36,31 +34,13 @@ from guardian.sources.reason import SourceReason
 MAX_COMMITS = 1_000_000
 # A file of more bytes holds no memory: 64 MiB is 2,000 times the longest text that is accepted later.
 MAX_BLOB_BYTES = 64 * 1024 * 1024
-# Entries of the newest tree that are looked at to tell a format.
-_SNIFFED_ENTRIES = 2_000
+# Entries of the newest tree that are looked at to tell a format: their names only, a second or so for this many.
+_SNIFFED_ENTRIES = 50_000
 # Renames: git's own limit of likeness, and how many files on each side are compared by content (cost is their product).
 _RENAME_PERCENT = 50
 _RENAME_FILES = 30
 _RENAME_CHARS = 64 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOT_READABLE = (
-    ApplyDeltaError,
-    AssertionError,
-    AttributeError,
-    ChecksumMismatch,
-    EOFError,
-    FileFormatException,
-    GitProtocolError,
-    IndexError,
-    KeyError,
-    NotGitRepository,
-    OSError,
-    OverflowError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
-
 IsWanted = Callable[[str], bool]  # (path inside the folder that is read)
 
 
@@ -161,7 +141,12 @@ class History:
         """Give the wanted files of the newest commit, looking at a bounded number of entries."""
         with _translated("the newest commit"):
             found: list[FileChange] = []
-            folder = self._find_folder(_commit_of(self._repository, self._repository.head()).tree)
+            try:
+                newest = self._repository.head()
+            except KeyError:
+                # Nothing is committed yet.
+                return found
+            folder = self._find_folder(_commit_of(self._repository, newest).tree)
             if folder is None:
                 return found
             for number, entry in enumerate(iter_tree_contents(self._store, folder)):  # type: ignore[arg-type] # id of this store
@@ -202,7 +187,10 @@ class History:
         return versions[::-1]
 
     def _find_old_name(self, commit: Commit, path: str) -> str | None:
-        changes = self.list_changes(commit, lambda _: True)
+        # Only what may be the same file is read to compare it: a repository holds large ones of other kinds.
+        changes = self.list_changes(
+            commit, lambda other: other == path or Path(other).suffix in {".json", ".jsonl", Path(path).suffix}
+        )
         return next((change.old_path for change in changes if change.path == path), None)
 
     def _list_commits(self) -> list[bytes]:
@@ -268,30 +256,32 @@ class History:
 
 @contextmanager
 def opened_history(path: Path) -> Iterator[History | None]:
-    """Open the repository that a folder is, or that tracks it; None when no repository holds it."""
+    """Open the repository that a folder is, or that tracks it; None when no repository holds it.
+
+    Raises:
+        RecordError: There is one, and it cannot be read.
+    """
     found = _find_repository(path)
     if found is None:
         yield None
         return
     root, folder = found
-    try:
+    with _translated(f"the repository {root.name}"):
         repository = Repo(str(root))
-    except _NOT_READABLE:
-        yield None
-        return
     with closing(repository):
         yield History(repository, folder)
 
 
-def is_history(path: Path) -> bool:
-    """Tell whether a folder is, or lies in, a repository whose newest commit holds files in it."""
+def is_history(path: Path, is_wanted: IsWanted = lambda _: True) -> bool:
+    """Tell whether a folder is, or lies in, a repository whose newest commit holds wanted files in it.
+
+    Raises:
+        RecordError: There is a repository, and it cannot be read.
+    """
     if not path.is_dir():
         return False
-    try:
-        with opened_history(path) as history:
-            return history is not None and bool(history.list_head(lambda _: True))
-    except RecordError:
-        return False
+    with opened_history(path) as history:
+        return history is not None and bool(history.list_head(is_wanted))
 
 
 def _find_repository(path: Path) -> tuple[Path, bytes] | None:
@@ -341,7 +331,8 @@ def _translated(what: str) -> Iterator[None]:
         yield
     except RecordError:
         raise
-    except _NOT_READABLE as error:
+    # A parser of foreign bytes raises anything, from KeyError to StopIteration, and it is the same fault with the same mend.
+    except Exception as error:
         raise RecordError(
             SourceReason.FILE_DAMAGED,
             f"{what} cannot be read: {error!r}. A shallow or partial clone lacks objects: clone the repository whole.",

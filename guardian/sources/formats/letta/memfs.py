@@ -15,11 +15,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from guardian.core.model import MemoryKind, SourceKind
+from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
 from guardian.sources.reading.file_state import FileState, iter_file_states, list_head
 from guardian.sources.reading.frontmatter import Page, split_page
-from guardian.sources.reading.git_history import Commit, is_history
+from guardian.sources.reading.git_history import Commit, is_history, opened_history
 from guardian.sources.reading.timeline import Timeline
 from guardian.sources.reason import SourceReason
 
@@ -40,7 +41,10 @@ class LettaMemfsSource:
 
     def detect(self, path: Path) -> bool:
         """Tell by a repository whose newest commit holds `system/**.md` with a `description` in the frontmatter."""
-        if not is_history(path):
+        try:
+            if not is_history(path, _is_block):
+                return False
+        except RecordError:
             return False
         pages = [split_page(text) for name, text in list_head(path, _is_block) if name.startswith("system/")]
         return any("description" in page.fields for page in pages)
@@ -52,12 +56,24 @@ class LettaMemfsSource:
             RecordError: A repository cannot be read at all.
         """
         for path in paths:
-            walk = _Walk(options)
+            walk = _Walk(options, _find_agent(path))
             for state in iter_file_states([path], options, _is_block):
                 if isinstance(state, Broken):
                     yield state
                 else:
                     yield from walk.iter_state(state)
+
+
+def _find_agent(path: Path) -> str | None:
+    """Give the id of the first agent that committed: it owns the repository, and its id names the memories.
+
+    The first commits may be those of whoever set the repository up.
+    """
+    if not is_history(path, _is_block):
+        return None
+    with opened_history(path) as history:
+        authors = () if history is None else (_AGENT_EMAIL.fullmatch(commit.email) for commit in history.iter_commits())
+        return next((author.group(1) for author in authors if author is not None), None)
 
 
 def _is_block(path: str) -> bool:
@@ -67,17 +83,15 @@ def _is_block(path: str) -> bool:
 class _Walk:
     """Owns what is known of one repository on the way through its commits."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, agent: str | None) -> None:
         self._options = options
+        self._agent = agent
         self._timeline = Timeline()
         self._texts: dict[str, str] = {}
-        self._agent: str | None = None
 
     def iter_state(self, state: FileState) -> Iterator[Item]:
         """Yield the items of one file in one commit; the first answers for the row."""
         author = None if state.commit is None else _AGENT_EMAIL.fullmatch(state.commit.email)
-        # The first agent that commits owns the repository; its id names the memories from then on.
-        self._agent = self._agent or (author.group(1) if author else None)
         page = None if state.text is None else split_page(state.text)
         parents: list[str] = []
         rows = state.rows

@@ -26,9 +26,16 @@ def test_a_tracked_folder_gives_its_history(tmp_path: Path) -> None:
     """Read every change of every wanted file, whatever the work tree holds now."""
     repository = TestRepository(tmp_path)
     repository.commit({"a.md": "1", "code.py": "x"})
-    repository.commit({"a.md": None})
+    repository.commit({"a.md": None, "b.md": "2"})
     (tmp_path / "a.md").write_text("uncommitted")
-    assert shape(tmp_path) == [("a.md", "1", "commit", 1), ("a.md", None, "commit", 1)]
+    assert shape(tmp_path) == [("a.md", "1", "commit", 1), ("a.md", None, "commit", 1), ("b.md", "2", "commit", 1)]
+
+
+def test_files_that_a_repository_does_not_track_are_read_as_they_stand(tmp_path: Path) -> None:
+    """Take a project whose memory is not committed for a plain folder."""
+    TestRepository(tmp_path).commit({"code.py": "x"})
+    (tmp_path / "a.md").write_text("untracked")
+    assert shape(tmp_path) == [("a.md", "untracked", "mtime", 1)]
 
 
 def test_folders_are_versions_of_one_another(tmp_path: Path) -> None:

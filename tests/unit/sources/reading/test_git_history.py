@@ -151,7 +151,16 @@ def test_a_missing_object_is_one_record_error(tmp_path: Path) -> None:
             file.write_bytes(b"damaged")
     with pytest.raises(RecordError, match="cannot be read"):
         read(tmp_path)
-    assert not is_history(tmp_path)
+    with pytest.raises(RecordError, match="cannot be read"):
+        is_history(tmp_path)
+
+
+def test_a_damaged_head_is_a_record_error(tmp_path: Path) -> None:
+    """Never take a damaged repository for a plain folder."""
+    TestRepository(tmp_path).commit({"a.md": "1"})
+    (tmp_path / ".git" / "HEAD").write_text("ref: ")
+    with pytest.raises(RecordError):
+        is_history(tmp_path)
 
 
 def test_versions_of_a_file_are_followed_through_its_renames(tmp_path: Path) -> None:

@@ -70,6 +70,14 @@ def test_who_edits_from_outside_stays_unknown(tmp_path: Path) -> None:
     assert [event["data"]["source"]["kind"] for event in stated] == ["agent", "user"]
 
 
+def test_a_repository_that_somebody_else_set_up_is_its_agents(tmp_path: Path) -> None:
+    """Name the memories alike before and after the agent's first commit."""
+    repository = TestRepository(tmp_path)
+    repository.commit({"system/a.md": page("1")}, author="Setup <setup@letta.com>")
+    repository.commit({"system/a.md": page("2")}, author=BY_AGENT)
+    assert [memory_id for _, memory_id, _ in shape(read(SOURCE, tmp_path))] == [f"{AGENT}/system/a.md"] * 2
+
+
 def test_commits_of_one_second_keep_their_order(tmp_path: Path) -> None:
     """Put the second behind the first, and say so; also when a clock was set back."""
     repository = TestRepository(tmp_path)
