@@ -1,6 +1,6 @@
 """The soak: a day in little. Steady load, corrections throughout, a restart now and then, and memory that must stay flat.
 
-    python -m tests.chaos.soak --minutes 20 --rate 25 --picture docs/soak.svg
+    python -m tests.chaos.soak --minutes 20 --rate 50 --picture docs/soak.svg
 
 The worker is restarted over the first three fifths of the time, each third time by `kill -9`; the rest is one life, over which its
 growth is measured. By default the store has a process of its own, so that the worker's memory is the worker's.
@@ -88,7 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=20.0, help="length (%(default)s)")
     parser.add_argument(
-        "--rate", type=float, default=25.0, help="records a second, well below what a worker can do (%(default)s)"
+        "--rate", type=float, default=50.0, help="records a second, well below what a worker can do (%(default)s)"
     )
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of everything drawn (one of its own)")
     parser.add_argument("--picture", type=Path, help="file for the curve, such as docs/soak.svg")
