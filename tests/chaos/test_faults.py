@@ -25,6 +25,8 @@ from tests.integration.worker_rig import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 MIB = 1 << 20
+# How long the store is away, seconds; the long form of the test takes 30.
+OUTAGE_S = float(os.environ.get("GUARDIAN_CHAOS_OUTAGE_S", "5"))
 BuildStage = Callable[..., Stage]
 
 
@@ -126,7 +128,7 @@ async def test_a_store_in_trouble_costs_nothing(build_stage: BuildStage) -> None
 
     await send_some()
     await stage.wait_until_done()
-    await client.refuse_for(5.0)
+    await client.refuse_for(OUTAGE_S)
     before = await count_committed(stage)
     await send_some()
     await wait_until(lambda: life.count("batch.postponed") >= 3, what="some tries")

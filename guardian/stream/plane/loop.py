@@ -154,6 +154,7 @@ class Plane(mode.Service):
             if not taken:
                 async with self._busy:
                     await self._commit_owed()
+            del taken  # else two fetches are alive while the next one is awaited
 
     @property
     def _is_ending(self) -> bool:
