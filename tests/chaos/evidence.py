@@ -59,11 +59,11 @@ def find_lost(space: Space, payloads: Payloads, *, is_due: Mapping[Place, bool] 
     rows = [payload for payload in payloads.values() if payload["point"] in EXPORTED]
     revisions = {(row["memory_id"], row.get("revision")) for row in rows}
     tombstones = {(row["memory_id"], row.get("observed_at")) for row in rows if row["point"] == PointKind.TOMBSTONE}
-    withdrawn = space.list_withdrawn()
+    withdrawn, erased = space.list_withdrawn(), space.list_erased()
     for event, place in zip(space.events, space.places, strict=True):
         if is_due is not None and not is_due.get(place):
             continue
-        fate = space.choose_fate(event, withdrawn)
+        fate = space.choose_fate(event, withdrawn, erased)
         if isinstance(event, Written):
             named = (event.memory_id, revision_of(event))
             if named not in revisions and (event.memory_id, format_time(event.observed_at)) not in tombstones:
@@ -72,7 +72,9 @@ def find_lost(space: Space, payloads: Payloads, *, is_due: Mapping[Place, bool] 
         found = traces[_build_trace(event)]
         if fate is Fate.STORED and found != 1:
             yield f"the {type(event).__name__} at {place} of {event.space} is in the store {found} times"
-        elif found and (_is_disputed_alone(event, fate, withdrawn) or (fate is Fate.WITHDRAWN and is_due is None)):
+        elif found and (
+            _is_disputed_alone(event, fate, withdrawn) or (fate in {Fate.WITHDRAWN, Fate.FORGOTTEN} and is_due is None)
+        ):
             yield f"the {fate} {type(event).__name__} at {place} of {event.space} is in the store"
 
 

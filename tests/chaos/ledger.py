@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -18,10 +19,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
+from guardian.contracts.names import Names, read_names
 from guardian.core.model import Audited, Corrected, Erased, Event, EventRef, Linked, Retracted
 from guardian.errors import RecordError
 from guardian.stream.guard import choose_partition
 from guardian.stream.plane.origin import PREFIX, Record, read_received_at
+from tests.reference.facts import gather_facts, split_spaces
 from tests.reference.policy import ReferencePolicy
 
 Place = tuple[int, int]
@@ -39,16 +42,18 @@ class Fate(StrEnum):
     DUPLICATE = "duplicate"
     DISPUTED = "disputed"
     WITHDRAWN = "withdrawn"
+    FORGOTTEN = "forgotten"
     FORWARDED = "forwarded"
     DEAD_LETTERED = "dead-lettered"
 
 
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """A record that can never succeed: why, and the digest of its bytes."""
+    """A record that can never succeed: why, the digest of its bytes, and whose text it holds as far as they tell."""
 
     reason: str
     digest: str
+    names: Names
 
 
 def digest_value(value: bytes | None) -> str:
@@ -75,10 +80,17 @@ class Space:
         """Give the (source, id) of all events that a trusted retraction names."""
         return {(e.event_source, e.event_id) for e in self.events if isinstance(e, Retracted) and not is_disputed(e)}
 
-    def choose_fate(self, event: Event, withdrawn: set[tuple[str, str]]) -> Fate:
-        """Tell what must become of an event of this space."""
+    def list_erased(self) -> dict[str, datetime]:
+        """Give each erased memory with the latest time up to which it is, by the reference."""
+        (events,) = split_spaces(self.events).values() if self.events else ([],)
+        return gather_facts(events, _REFERENCE).erased_until
+
+    def choose_fate(self, event: Event, withdrawn: set[tuple[str, str]], erased: Mapping[str, datetime]) -> Fate:
+        """Tell what must become of an event of this space; an erasure takes the verdicts on its memory with it."""
         if is_disputed(event):
             return Fate.DISPUTED
+        if isinstance(event, Audited) and event.memory_id in erased and event.ref.time <= erased[event.memory_id]:
+            return Fate.FORGOTTEN
         if isinstance(event, Corrected | Audited) and (event.ref.source, event.ref.id) in withdrawn:
             return Fate.WITHDRAWN
         return Fate.STORED
@@ -118,6 +130,11 @@ class Ledger:
         self.duplicates: set[Place] = set()
         self._known: defaultdict[str, set[Identity]] = defaultdict(set)
 
+    def list_erased(self, space: str | None) -> dict[tuple[str, str], datetime]:
+        """Give the erased memories of a space, by space and memory id."""
+        known = self.spaces.get(space or "")
+        return {} if known is None else {(space or "", memory_id): until for memory_id, until in known.list_erased().items()}
+
     @property
     def count(self) -> int:
         """Number of records read; nothing but records lies in the topic, as nobody writes in transactions."""
@@ -131,7 +148,7 @@ class Ledger:
         try:
             event = decode(record.value, record.headers, policy=self._policy, received_at=read_received_at(record)).event
         except RecordError as error:
-            self.poison[place] = Poison(error.reason, digest_value(record.value))
+            self.poison[place] = Poison(error.reason, digest_value(record.value), read_names(record.value, record.headers))
             return
         if choose_partition(event.space, partitions) != record.partition:
             self.astray[place] = event
@@ -221,7 +238,8 @@ def count_fates(ledger: Ledger, waiting: Iterable[Place]) -> Counter[Fate]:
     counted: Counter[Fate] = Counter()
     for space in ledger.spaces.values():
         withdrawn = space.list_withdrawn()
-        counted.update(space.choose_fate(event, withdrawn) for event in space.events)
+        erased = space.list_erased()
+        counted.update(space.choose_fate(event, withdrawn, erased) for event in space.events)
     still = len(set(waiting))
     counted[Fate.WAITING], counted[Fate.STORED] = still, counted[Fate.STORED] - still
     counted[Fate.DUPLICATE] = len(ledger.duplicates)
