@@ -21,6 +21,7 @@ from pathlib import Path
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
+from guardian.contracts.outcome import is_erased
 from guardian.ports import Store
 from guardian.settings import Settings
 from guardian.wiring import build_decode_policy, build_store, place_store
@@ -213,8 +214,10 @@ async def check_committed(
     lettered = set(letters.list_places(topic))
     faults = [
         f"the poison at {place} is committed and has no dead letter"
-        for place in ledger.poison
-        if place[1] < committed.get(place[0], 0) and place not in lettered
+        for place, poison in ledger.poison.items()
+        if place[1] < committed.get(place[0], 0)
+        and place not in lettered
+        and not is_erased(poison.names, ledger.list_erased(poison.names.space))
     ]
     faults += find_not_forwarded(ledger, [place for place in ledger.astray if place[1] < committed.get(place[0], 0)])
     events = whole = 0
