@@ -88,7 +88,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=20.0, help="length (%(default)s)")
     parser.add_argument(
-        "--rate", type=float, default=50.0, help="records a second, well below what a worker can do (%(default)s)"
+        "--rate",
+        type=float,
+        default=120.0,
+        help="records a second, enough to fill the caches in the last life, well below what a worker can do (%(default)s)",
     )
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of everything drawn (one of its own)")
     parser.add_argument("--picture", type=Path, help="file for the curve, such as docs/soak.svg")
