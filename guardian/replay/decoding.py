@@ -114,7 +114,6 @@ async def iter_decoded(batches: Iterable[list[Item]], terms: Terms, *, jobs: int
     if jobs == 1:
         for batch in batches:
             yield _join(batch, decode_rows(_list_rows(batch), terms))
-            await asyncio.sleep(0)  # an interrupt comes in here
         return
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_settle_in)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -106,7 +107,8 @@ class Replay:
             doing.resumed_at = summary.items
         terms = Terms(policy=self.decode_policy, received_at=self.received_at, selection=self.selection)
         items = self.source.iter_items(self.paths, self.options)
-        batches = iter_batches(self._pass_over(items, summary, advance), self.batch_events, _size_of(saved))
+        await self._pass_over(items, summary, advance)
+        batches = iter_batches(items, self.batch_events, _size_of(saved))
         async with aclosing(iter_decoded(batches, terms, jobs=self.jobs)) as decoded:
             async for batch in decoded:
                 summary = await self._process(batch, summary, doing)
@@ -129,12 +131,13 @@ class Replay:
             return Saved()
         return saved
 
-    def _pass_over(self, items: Iterator[Item], summary: ReplaySummary, advance: Advance | None) -> Iterator[Item]:
-        """Yield the items that are not done; those that are, are read and no more: a series has to be seen from its beginning."""
+    async def _pass_over(self, items: Iterator[Item], summary: ReplaySummary, advance: Advance | None) -> None:
+        """Read the items that are done, and no more than that: a series has to be seen from its beginning."""
         for number, _ in enumerate(itertools.islice(items, summary.resumed_at), start=1):
-            if advance is not None and number % _PASSED_ITEMS == 0:
-                advance(number, summary.rows)
-        yield from items
+            if number % _PASSED_ITEMS == 0:
+                await asyncio.sleep(0)  # an interrupt comes in here
+                if advance is not None:
+                    advance(number, summary.rows)
 
     async def _process(self, batch: Batch, before: ReplaySummary, doing: ReplaySummary | None) -> ReplaySummary:
         """Make a batch durable and give the account with it."""
@@ -152,6 +155,8 @@ class Replay:
             kept = await drop_erased(letters, self.pipeline.store)
             summary.letters_erased += len(letters) - len(kept) + self.dead_letters.erase(report.erased)
             letters = kept
+        else:
+            await asyncio.sleep(0)  # a dry run waits for nothing else, and an interrupt comes in here
         self.dead_letters.append(letters)
         return summary
 
