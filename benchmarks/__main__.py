@@ -25,6 +25,7 @@ from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
 from benchmarks.replay import measure_replay
 from benchmarks.report import Report
+from benchmarks.sources import measure_sources
 from benchmarks.worker import measure_worker
 from guardian.errors import GuardianError
 
@@ -67,6 +68,11 @@ BENCHMARKS: dict[str, Benchmark] = {
         measure_replay,
         full={"events": 20_000, "model_events": 2_000, "repetitions": 3},
         quick={"events": 3_000, "model_events": 500, "repetitions": 2},
+    ),
+    "sources": _sized(
+        measure_sources,
+        full={"size_mb": 1_000},
+        quick={"size_mb": 20},
     ),
     "worker": _sized(
         measure_worker,

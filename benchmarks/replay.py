@@ -7,7 +7,7 @@ Disks and neighbours on a machine are moody for seconds at a time; so both meet 
 from __future__ import annotations
 
 import gc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
@@ -18,11 +18,12 @@ from benchmarks.limit import BATCH_EVENTS, VECTOR_SIZE, RawWriter, build_given, 
 from benchmarks.report import Aim, Report
 from guardian.core.model import Event
 from guardian.core.point import Upsert
+from guardian.dead_letter_file import DeadLetterFile
 from guardian.embed.port import Embedder
 from guardian.errors import ConfigError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence
-from guardian.replay import Checkpoint, DeadLetterFile, Replay
+from guardian.replay import Checkpoint, Replay
 from guardian.settings import EmbeddingSettings, Settings
 from guardian.sources.formats.native import NativeSource
 from guardian.sources.port import SourceOptions
@@ -39,9 +40,11 @@ class ReportingPipeline(Pipeline):
 
     reports: list[BatchReport]
 
-    async def process(self, events: Sequence[Event], *, fence: Fence) -> BatchReport:
+    async def process(
+        self, events: Sequence[Event], *, fence: Fence, before_apply: Callable[[BatchReport], None] | None = None
+    ) -> BatchReport:
         """Take a batch through and keep its report, without its outcomes."""
-        report = await super().process(events, fence=fence)
+        report = await super().process(events, fence=fence, before_apply=before_apply)
         report.outcomes = ()
         self.reports.append(report)
         return report

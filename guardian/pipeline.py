@@ -92,12 +92,15 @@ class Pipeline:
     publisher: Publisher | None = None
     decide_in_thread: int = 2_000
 
-    async def process(self, events: Sequence[Event], *, fence: Fence) -> BatchReport:
+    async def process(
+        self, events: Sequence[Event], *, fence: Fence, before_apply: Callable[[BatchReport], None] | None = None
+    ) -> BatchReport:
         """Take a batch from decision to published outcomes.
 
         Args:
             events: In any order; an order only matters to outcomes, which come in the same one.
             fence: The writer's place in the stream.
+            before_apply: Called with what the batch will have done, before anything is written; again when it is decided again.
 
         Raises:
             DependencyError: Store, model or broker is away; nothing may be acknowledged, the same batch may be tried again.
@@ -107,7 +110,7 @@ class Pipeline:
         if not events:
             return report
         with collector_paused():
-            plan = await self._settle(events, fence, report)
+            plan = await self._settle(events, fence, report, before_apply)
         _count(plan, report)
         if self.publisher is not None:
             started = time.perf_counter()
@@ -116,13 +119,19 @@ class Pipeline:
             report.publish_ms = _since(started)
         return report
 
-    async def _settle(self, events: Sequence[Event], fence: Fence, report: BatchReport) -> Plan:
+    async def _settle(
+        self, events: Sequence[Event], fence: Fence, report: BatchReport, before_apply: Callable[[BatchReport], None] | None
+    ) -> Plan:
         fence = replace(fence, spaces=frozenset(event.space for event in events))
         for tries in range(1, MAX_CONFLICTS + 1):
             try:
                 await self._claim(fence, report)
                 plan = await self.plan(events, report)
                 phases = await self._embed(plan, report)
+                if before_apply is not None:
+                    foreseen = BatchReport(events=len(events), pending=report.pending)
+                    _count(plan, foreseen)
+                    before_apply(foreseen)
                 await self._take_back(plan)
                 await self._apply(phases, fence, report)
             except ConflictError as exc:

@@ -9,7 +9,7 @@ import typer
 
 from guardian.cli.console import out, print_json
 from guardian.cli.opening import JsonOption, StoreOption
-from guardian.cli.replay import build_progress
+from guardian.cli.progress import build_progress
 from guardian.embed.fill import add_vectors, fill_pending
 from guardian.errors import ConfigError
 from guardian.settings import Settings, load_settings

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from guardian.cli.console import err, out, print_json, say_error
 from guardian.cli.opening import JsonOption, StoreOption
-from guardian.cli.replay import build_progress
+from guardian.cli.progress import build_progress
 from guardian.migration import MigrationReport, Observe, Step, examine
 from guardian.migration import migrate as migrate_store
 from guardian.settings import Settings, load_settings

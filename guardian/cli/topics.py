@@ -11,7 +11,7 @@ from rich.table import Table
 
 from guardian.cli.console import err, out, print_json, say_error
 from guardian.cli.opening import JsonOption
-from guardian.cli.replay import build_progress
+from guardian.cli.progress import build_progress
 from guardian.settings import Settings, load_settings
 from guardian.stream.broker.partition import WAVES, Backlog, raise_partitions, wait_worked_off
 from guardian.topics import Applied, Plan, TopicDeclaration, apply, load_declarations, plan

@@ -14,7 +14,7 @@ from guardian.contracts.outcome import build_dead_letter
 from guardian.contracts.reason import Reason
 from guardian.dead_letter_file import FILE_NAME, DeadLetterFile, redrive_file
 from guardian.errors import ConfigError, RecordError
-from guardian.replay import Checkpoint, Replay
+from guardian.replay import Checkpoint, Replay, ReplaySummary
 from guardian.settings import TOML_NAME, load_settings
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
@@ -125,7 +125,7 @@ def run_checkpoint(data: bytes) -> None:
     path = scratch() / "events.jsonl"
     path.write_bytes(b"\n".join(ROWS[:4]))
     checkpoint = Checkpoint(scratch(), [path], "fuzz")
-    checkpoint.write(1)
+    checkpoint.write(ReplaySummary(items=1))
     checkpoint.path.write_bytes(data)
     (scratch() / FILE_NAME).unlink(missing_ok=True)
     world = World()

@@ -16,11 +16,13 @@ from benchmarks import __main__ as command
 from benchmarks.bank import MIX, Bank, build_correction, build_retraction, build_write, decode_events, iter_events, write_lines
 from benchmarks.correct import beating, built_family, measure_correct
 from benchmarks.decide import measure_decide
+from benchmarks.histories import HISTORIES
 from benchmarks.laps import Lap, interleave, ratios
 from benchmarks.limit import guard_points, measure_limit
 from benchmarks.memory import read_resident, watch_raw, watch_replay
 from benchmarks.replay import measure_replay
 from benchmarks.report import Aim, Report, format_number
+from benchmarks.sources import measure_sources, read_history
 from guardian.core.model import Read, Written
 from guardian.core.point import PointKind
 
@@ -183,6 +185,31 @@ class TestBenchmarks:
         assert len(points.read_bytes().splitlines()) == 60
         assert len(watch_raw(points, (30, 60))) == 3
         assert read_resident().anonymous_mb > 1
+
+
+class TestSources:
+    """Long histories."""
+
+    @pytest.mark.parametrize("name", HISTORIES)
+    def test_a_history_has_its_size_and_every_row_is_read(self, tmp_path, name):
+        """The files are at least as large as asked for, the same each time, and every row is an event or explained."""
+        folders = [tmp_path / "one", tmp_path / "two"]
+        for folder in folders:
+            folder.mkdir()
+        paths, again = (HISTORIES[name](folder, 2_000_000) for folder in folders)
+        assert sum(path.stat().st_size for path in paths) >= 2_000_000
+        assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
+        reading = read_history(name, paths)
+        assert min(reading.rows, reading.events) > 500
+        assert reading.lap.count == reading.rows
+
+    async def test_the_report_has_rates_and_memory(self):
+        """Each format has its rate beside the aim, and one process is compared with two."""
+        report = await measure_sources(size_mb=1, advance=ignore)
+        for name in HISTORIES:
+            assert figure(report, f"{name}, processor time") > 0
+            assert figure(report, f"{name}, peak memory") > 0
+        assert figure(report, "cloudevents, --jobs 2 to --jobs 1, wall time") > 0
 
 
 class TestCommand:

@@ -13,11 +13,13 @@ update is a new revision), DELETE is a deletion. What the table gets wrong is pu
 - `role` and `actor_id` name the author of an ADD that stored a raw message. mem0 repeats them on later rows, whose
   text somebody else may have written: there, as where `role` is absent, the kind of source is unknown.
 
-The database is opened read-only and immutable and is never written. Memory: one time for every living memory.
+The database is opened read-only and immutable and is never written. Memory: one time for every living memory, as far as
+the last row that has no time of its own; none where every row has one.
 """
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -116,17 +118,30 @@ def _iter_database(database: sqlite3.Connection, name: str, options: SourceOptio
     done = 0
     try:
         table, selection = _require_history(database, name)
+        last_undated = _find_last_undated(database, table, selection)
         times: dict[str, datetime] = {}
         # Names come from the closed tables above, never from the input.
         for rowid, *values in database.execute(f"SELECT rowid, {selection} FROM {table} ORDER BY rowid"):  # noqa: S608
             yield _read_row(values, f"{name} {table} row {rowid}", times, options)
             done += 1
+            if rowid >= last_undated:
+                times.clear()
         yield from _iter_notes(database, name, table)
     except SQLITE_ERRORS as error:
         message = f"the database cannot be read after {done} rows: {error}"
         yield Broken(position=name, reason=SourceReason.FILE_DAMAGED, message=message, raw=b"", rows=0)
     except RecordError as error:
         yield Broken(position=name, reason=error.reason, message=str(error), raw=b"", rows=0)
+
+
+def _find_last_undated(database: sqlite3.Connection, table: str, selection: str) -> float:
+    """Give the last row without a time, whose memory's times have to be remembered until then; without end where it cannot be read."""
+    stated = "timestamp" if "timestamp" in selection else "COALESCE(updated_at, created_at)"
+    try:
+        (last,) = database.execute(f"SELECT max(rowid) FROM {table} WHERE {stated} IS NULL").fetchone()  # noqa: S608 # closed names
+    except SQLITE_ERRORS:
+        return math.inf
+    return -math.inf if last is None else int(last)
 
 
 def _find_history(database: sqlite3.Connection) -> tuple[str, str] | None:

@@ -20,6 +20,7 @@ from typing import IO, Any, Literal, Protocol, cast
 import orjson
 import zstandard
 
+from guardian.sources.reading.position import followed
 from guardian.sources.reason import SourceReason
 
 # Bytes of one row. 16 MiB is 500 times the longest text that is accepted later; a row beyond it is no memory, and
@@ -114,7 +115,7 @@ def open_stream(path: Readable) -> Iterator[IO[bytes]]:
 
     Reading raises `UNPACKING_ERRORS` where a compressed file breaks off or is damaged.
     """
-    with path.open("rb") as file:
+    with path.open("rb") as file, followed(path, file):
         head = file.read(len(_ZSTD))
         file.seek(0)
         if head.startswith(_GZIP):

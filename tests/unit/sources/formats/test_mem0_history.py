@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
+from guardian.sources.formats import mem0_history
 from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 
@@ -355,3 +357,25 @@ def test_a_path_with_signs_of_a_uri_is_only_a_path(tmp_path: Path) -> None:
     folder.mkdir()
     row = ("1", "a", None, "x", "ADD", "2026-05-01", None, 0, None, None)
     assert len(history(folder / "h ä.db", row)) == 1
+
+
+def test_times_are_remembered_no_longer_than_a_deletion_may_need_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the last row without a time nothing is kept, so that a long history takes no more memory than a short one."""
+    rows = [
+        ("r1", "a", None, "one", "ADD", "2026-01-01T00:00:00+00:00", None, 0, None, None),
+        ("r2", "b", None, "two", "ADD", "2026-01-02T00:00:00+00:00", None, 0, None, None),
+        ("r3", "a", "one", None, "DELETE", None, None, 1, None, None),
+        ("r4", "c", None, "three", "ADD", "2026-01-03T00:00:00+00:00", None, 0, None, None),
+        ("r5", "d", None, "four", "ADD", "2026-01-04T00:00:00+00:00", None, 0, None, None),
+    ]
+    kept: list[list[str]] = []
+
+    def watching(values: Sequence[Any], position: str, times: dict[str, datetime], options: SourceOptions) -> Item:
+        kept.append(sorted(times))
+        return read_row(values, position, times, options)
+
+    read_row = mem0_history._read_row
+    monkeypatch.setattr(mem0_history, "_read_row", watching)
+    items = history(tmp_path / "h.db", *rows)
+    assert kept == [[], ["a"], ["a", "b"], [], []]
+    assert event_of(items[2])["time"] == "2026-01-01T00:00:00Z"
