@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -38,5 +40,31 @@ def iter_settings(model: BaseModel, prefix: str = "GUARDIAN_") -> Iterator[tuple
         value = getattr(model, name)
         if isinstance(value, BaseModel):
             yield from iter_settings(value, f"{prefix}{name.upper()}__")
+        elif isinstance(value, dict) and value and all(isinstance(entry, BaseModel) for entry in value.values()):
+            for key, entry in value.items():
+                yield from _iter_entry(entry, f"[{name}.{_quote(key)}]")
         else:
             yield f"{prefix}{name.upper()}", values[name], info.description or ""
+
+
+def _iter_entry(entry: BaseModel, place: str) -> Iterator[tuple[str, Any, str]]:
+    """Give the settings of one entry of a table, such as a map, under its heading in guardian.toml."""
+    values = entry.model_dump(mode="json")
+    for name, info in type(entry).model_fields.items():
+        value = getattr(entry, name)
+        told = _tell(value) if isinstance(value, BaseModel | dict) else values[name]
+        yield f"{place} {name}", told, info.description or ""
+
+
+def _tell(value: Any) -> Any:
+    """Give rules as they are written: a bare path as text, else the keys that were set."""
+    if isinstance(value, dict):
+        return {name: _tell(part) for name, part in value.items()}
+    if not isinstance(value, BaseModel):
+        return value
+    told = value.model_dump(mode="json", exclude_unset=True)
+    return told["path"] if told.keys() == {"path"} else told
+
+
+def _quote(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

@@ -53,7 +53,7 @@ def detect_source(
     if as_json:
         print_json({"format": source.name, "reads": source.title})
     else:
-        out.print(f"{source.name}: {source.title}", markup=False)
+        out.print(f"{source.name}: {source.title}", markup=False, soft_wrap=True)
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class _Trial:
 
     def note(self, reason: str, position: str, detail: str) -> None:
         """Keep the first example of each reason."""
-        self.examples.setdefault(reason, f"{position}: {detail}")
+        self.examples.setdefault(str(reason), f"{position}: {detail}")
 
 
 @sources.command("try")
@@ -98,8 +98,8 @@ def try_source(
                 "format": source.name,
                 "rows": trial.rows,
                 "events": trial.events,
-                "skipped": dict(trial.skipped),
-                "refused": dict(trial.refused),
+                "skipped": _name_counts(trial.skipped),
+                "refused": _name_counts(trial.refused),
                 "examples": trial.examples,
                 "first": trial.first,
             }
@@ -135,10 +135,15 @@ def _try_items(items: Any, settings: Settings, limit: int) -> _Trial:
     return trial
 
 
+def _name_counts(counts: Counter[str]) -> dict[str, int]:
+    """Give counts by plain text: a reason is a word of an enumeration, which no JSON writer takes as a key."""
+    return {str(reason): count for reason, count in counts.items()}
+
+
 def _print(trial: _Trial, source: Source) -> None:
     for event in trial.first:
         print_json(event)
-    out.print(f"read as {source.name}: {trial.rows} rows, {trial.events} events", markup=False)
+    out.print(f"read as {source.name}: {trial.rows} rows, {trial.events} events", markup=False, soft_wrap=True)
     for title, counts in (("skipped", trial.skipped), ("refused", trial.refused)):
         for reason, count in sorted(counts.items()):
-            out.print(f"{title} {count} {reason}; first {trial.examples[reason]}", markup=False, highlight=False)
+            out.print(f"{title} {count} {reason}; first {trial.examples[reason]}", markup=False, highlight=False, soft_wrap=True)

@@ -36,11 +36,13 @@ class SourceReason(StrEnum):
     UNPACKED_TOO_LARGE = "unpacked_too_large"
     MAP_MISFIT = "map_misfit"
     DOCUMENT_TOO_LARGE = "document_too_large"
+    COLUMN_UNAVAILABLE = "column_unavailable"
 
     UNCHANGED = "unchanged"
     REPLACED_IN_FILE = "replaced_in_file"
     ABSENCE_IN_DAMAGED_VERSION = "absence_in_damaged_version"
     METADATA_ONLY = "metadata_only"
+    TEXT_UNAVAILABLE = "text_unavailable"
     LEFTOVER_TABLE = "leftover_table"
     RAW_MESSAGES = "raw_messages"
     ROWLESS_CHANGE = "rowless_change"
@@ -115,6 +117,10 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "One JSON document of more than 512 MiB, which would have to be held whole.",
         "Export in pages, or as JSON lines, of which one row is held at a time.",
     ),
+    SourceReason.COLUMN_UNAVAILABLE: Explanation(
+        "A long column that the map reads did not change, so the change log leaves it out; without it the event would lose what it says.",
+        "ALTER TABLE … REPLICA IDENTITY FULL, so that the log repeats it; or leave the column out of the map.",
+    ),
     SourceReason.UNCHANGED: Explanation("The row says what an earlier version or row said.", _NOTHING),
     SourceReason.REPLACED_IN_FILE: Explanation(
         "A later row of this append-only file holds the same thing as it is now.", _NOTHING
@@ -124,6 +130,9 @@ SOURCE_REASONS: dict[SourceReason, Explanation] = {
         "Mend the broken rows, or import the next whole version.",
     ),
     SourceReason.METADATA_ONLY: Explanation("An update that repeats the text.", _NOTHING),
+    SourceReason.TEXT_UNAVAILABLE: Explanation(
+        "An update that left a long text alone, so that the change log does not repeat it.", _NOTHING
+    ),
     SourceReason.LEFTOVER_TABLE: Explanation(
         "A table that a cut-off migration left behind.",
         "Where it holds rows of its own, rename it to `history` in a copy of the database and import that.",

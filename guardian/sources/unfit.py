@@ -21,6 +21,7 @@ from guardian.sources.reading.sqlite import is_sqlite, open_readonly
 # Names that an answer lists before it says how many more there are.
 _SHOWN = 8
 _CLOUDEVENTS = "write the memories as JSON lines of CloudEvents (docs/sources.md) and replay those"
+_MAP = f"map them as docs/live.md shows (--map NAME), or {_CLOUDEVENTS}"
 _SOLUTIONS = "Keep it for evaluation; to import memories, give the log that the agent's memory wrote."
 _NO_SOLUTIONS = "it holds questions and reference answers and no memories, and to import answers would be to give away solutions"
 
@@ -83,7 +84,7 @@ def explain_unfit(path: Path) -> Unfit | None:
             return unfit
     if rows:
         named = _list(sorted({key for row in rows for key in row}))
-        return Unfit(f"holds JSON rows with the keys {named}, which are those of no known format", _mend(_CLOUDEVENTS))
+        return Unfit(f"holds JSON rows with the keys {named}, which are those of no known format", _mend(_MAP))
     return _explain_table(path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import chdir
 from functools import cache
 from pathlib import Path
@@ -19,11 +20,12 @@ from guardian.settings import TOML_NAME, load_settings
 from guardian.sources.formats.mcp_memory import McpMemorySource
 from guardian.sources.formats.mem0_history import Mem0HistorySource
 from guardian.sources.formats.native import NativeSource
-from guardian.sources.port import Skipped, SourceOptions
+from guardian.sources.port import Skipped, Source, SourceOptions
 from guardian.wiring import build_decode_policy, build_kafka_options, build_policy_of
 from tests.fuzz.frame import build_database
 from tests.fuzz.law import POLICY, RECEIVED_AT, World, check_decoded, check_import, check_refusal, check_rows, settle
 from tests.fuzz.mutate import SEPARATOR
+from tests.fuzz.sample import unpack_sample
 from tests.fuzz.seeds import BLANK, ROWS
 
 BARE = SourceOptions()
@@ -96,6 +98,22 @@ def run_mem0_file(data: bytes) -> None:
     path = scratch() / "history.db"
     path.write_bytes(data)
     check_import(Mem0HistorySource(), [path], FULL, scratch() / FILE_NAME)
+
+
+def build_sample_run(source: Source) -> Callable[[bytes], None]:
+    """Build the target of a format: the files of its sample, however they are changed, are accounted for."""
+
+    def run(data: bytes) -> None:
+        folder = scratch() / "sample"
+        folder.mkdir()
+        try:
+            paths = unpack_sample(data, folder)
+            if paths:
+                check_import(source, paths, FULL, scratch() / FILE_NAME)
+        finally:
+            shutil.rmtree(folder)
+
+    return run
 
 
 def run_letter_file(data: bytes) -> None:

@@ -43,6 +43,7 @@ def pack_record(record: Record) -> bytes:
         f"offset {record.offset}",
         f"timestamp {record.timestamp_ms}",
     ]
+    lines += [] if record.key is None else [f"key {record.key.decode()}"]
     lines += [f"header {name}" if value is None else f"header {name}: {value.decode()}" for name, value in record.headers]
     head = "\n".join(lines).encode()
     return head if record.value is None else head + b"\n\n" + record.value

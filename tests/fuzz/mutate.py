@@ -161,6 +161,32 @@ def in_parts(mutate: Mutate) -> Mutate:
     return mutate_parts
 
 
+def mutate_file(data: bytes, random: Random) -> bytes:
+    """Change a file of a sample by its form: a document or description of JSON, rows, or bytes; `sample` says how it is written."""
+    head, gap, content = data.partition(b"\n") if data.startswith((b"file: ", b"database: ")) else (b"", b"", data)
+    is_document = head.startswith(b"database: ") or (content.lstrip()[:1] in (b"[", b"{") and _is_json(content))
+    if is_document:
+        content = mutate_json(content, random)
+    elif content.lstrip()[:1] in (b"[", b"{"):
+        content = mutate_rows(content, random)
+    else:
+        content = mutate_bytes(content, random)
+    return head + gap + content
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def mutate_mapped(data: bytes, random: Random) -> bytes:
+    """Change a record, or a settings file that stands before records."""
+    return mutate_record(data, random) if data.startswith(b"topic ") else mutate_toml(data, random)
+
+
 def mutate_record(data: bytes, random: Random) -> bytes:
     """Change a record: its headers as lines, or its value as JSON; `frame` says how it is written."""
     head, gap, value = data.partition(b"\n\n")

@@ -28,7 +28,7 @@ from tests.fuzz.law import (
     settle,
 )
 from tests.fuzz.mutate import SEPARATOR
-from tests.unit.stream.records import CollectingProducer
+from tests.unit.stream.records import CollectingProducer, build_letter_index
 
 EVENTS, LETTERS = "guardian.events", "guardian.dead-letters"
 PARTITIONS = {EVENTS: (0, 1), "agent.notes": (0,)}
@@ -93,7 +93,14 @@ def _pass_guard(
     """Read and carry out a batch at the guard, twice; refusals are of the allowed reasons."""
     producer, world = CollectingProducer(), World()
     letters = DeadLetterSender(producer, topic=LETTERS, max_bytes=MAX_LETTER_BYTES)
-    guard = Guard(pipeline=world.pipeline, policy=POLICY, producer=producer, dead_letters=letters, metrics=METRICS)  # type: ignore[arg-type] # as above
+    guard = Guard(
+        pipeline=world.pipeline,
+        policy=POLICY,
+        producer=producer,  # type: ignore[arg-type] # as above
+        dead_letters=letters,
+        letters=build_letter_index(producer, LETTERS, METRICS),
+        metrics=METRICS,
+    )
     batch = guard.read(records, partitions=partitions)
     assert batch.count == len(records)
     assert len(batch.events) + len(batch.forwards) + len(batch.refused) == len(records), "a record is lost at the guard"
@@ -147,7 +154,7 @@ def run_letter(data: bytes) -> None:
 
 def _check_drive(letter: DeadLetter) -> None:
     producer, report = CollectingProducer(max_bytes=30_000), RedriveReport()
-    stored = StoredLetter(key=build_outcome_id(letter), letter=letter)
+    stored = StoredLetter(key=build_outcome_id(letter), letter=letter, written_at=RECEIVED_AT)
     topics = {EVENTS, "agent.notes"}
     settle(_drive(producer, stored, report, topics=topics, own_topic=LETTERS, events_topic=EVENTS))  # type: ignore[arg-type] # as above
     ends = [report.driven, report.cut, report.too_large, report.without_topic]

@@ -7,12 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.fuzz import file_target, seeds, stream_target
+from guardian.sources.port import Source
+from tests.fuzz import file_target, live_seeds, live_target, seeds, stream_target
 from tests.fuzz.frame import build_database
-from tests.fuzz.mutate import Mutate, in_parts, mutate_bytes, mutate_json, mutate_record, mutate_rows, mutate_toml
+from tests.fuzz.mutate import (
+    Mutate,
+    in_parts,
+    mutate_bytes,
+    mutate_file,
+    mutate_json,
+    mutate_mapped,
+    mutate_record,
+    mutate_rows,
+    mutate_toml,
+)
 
 # Inputs that once broke a law, or that reach what the seeds do not; one file each, named after what it shows.
 CORPUS = Path(__file__).parent / "corpus"
+
+
+# Of the targets of formats, each of which begins from the format's sample.
+SAMPLE_PREFIX = "format-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +75,17 @@ def _build_files() -> tuple[bytes, ...]:
     return tuple(one[0] for one in built if one is not None)
 
 
+def _build_sample_target(source: Source) -> Target:
+    """Build the target of a format: its sample is the seed, and a few changed ones stand for it in the suite."""
+    return Target(
+        name=f"{SAMPLE_PREFIX}{source.name}",
+        run=file_target.build_sample_run(source),
+        seeds=(live_seeds.build_sample(source.name),),
+        mutate=in_parts(mutate_file),
+        fresh=5,
+    )
+
+
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
@@ -78,5 +104,8 @@ TARGETS: dict[str, Target] = {
         Target(name="letter-file", run=file_target.run_letter_file, seeds=seeds.LETTER_FILES, mutate=_mutate_letters),
         Target(name="checkpoint", run=file_target.run_checkpoint, seeds=seeds.CHECKPOINTS, mutate=mutate_json, fresh=100),
         Target(name="settings", run=file_target.run_settings, seeds=seeds.SETTINGS, mutate=mutate_toml),
+        Target(name="live", run=live_target.run_live, seeds=live_seeds.build_live(), mutate=in_parts(mutate_record), fresh=200),
+        Target(name="maps", run=live_target.run_maps, seeds=live_seeds.MAPS, mutate=in_parts(mutate_mapped), fresh=100),
+        *map(_build_sample_target, live_seeds.list_formats()),
     )
 }

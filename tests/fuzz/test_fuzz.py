@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,16 +13,20 @@ import pytest
 from guardian.contracts.codec import Decoded
 from guardian.errors import RecordError
 from guardian.sources.formats.native import NativeSource
-from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
+from guardian.sources.port import Broken, Item, Skipped, Source, SourceEvent, SourceOptions
+from guardian.sources.registry import BUILT_IN
 from guardian.stream.plane.origin import Record
 from tests.builders import written
+from tests.contract.test_source_contract import SAMPLES
 from tests.fuzz.file_target import clear_scratch
 from tests.fuzz.frame import build_database, pack_record, unpack_record
 from tests.fuzz.hunt import Hunt
 from tests.fuzz.law import check_decoded, check_import, check_refusal
+from tests.fuzz.live_seeds import build_sample
 from tests.fuzz.mutate import mutate_json, mutate_rows
+from tests.fuzz.sample import unpack_sample
 from tests.fuzz.seeds import CLOUDEVENTS, DATABASES, ROWS
-from tests.fuzz.target import CORPUS, TARGETS, Target
+from tests.fuzz.target import CORPUS, SAMPLE_PREFIX, TARGETS, Target
 from tests.fuzz.tree import MAX_BYTES
 
 SEED = 20_260_301
@@ -44,6 +49,23 @@ def test_a_kept_input_holds(path: Path) -> None:
 def test_every_kept_input_belongs_to_a_target() -> None:
     """A folder of the corpus that no target reads would test nothing."""
     assert {path.name for path in CORPUS.iterdir()} <= set(TARGETS)
+
+
+def test_every_format_is_a_target() -> None:
+    """A format that is registered is fuzzed, from its sample."""
+    assert {f"{SAMPLE_PREFIX}{source.name}" for source in BUILT_IN} <= set(TARGETS)
+
+
+@pytest.mark.parametrize("source", BUILT_IN, ids=lambda source: source.name)
+def test_a_packed_sample_is_the_sample(source: Source, tmp_path: Path) -> None:
+    """The frame keeps a sample: as many items of each kind come of what was written again."""
+    kinds = []
+    for folder in (tmp_path / "written", tmp_path / "unpacked"):
+        folder.mkdir()
+        packed = folder.name == "unpacked"
+        paths = unpack_sample(build_sample(source.name), folder) if packed else SAMPLES[source.name](folder)[0]
+        kinds.append(Counter(type(item) for item in source.iter_items(paths, SourceOptions())))
+    assert kinds[0] == kinds[1]
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)

@@ -25,6 +25,7 @@ import orjson
 
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, RowChange, Skipped, SourceOptions
+from guardian.sources.reading.envelope import dump_text
 from guardian.sources.reading.framing import sniff_objects
 from guardian.sources.reading.object_file import sniff_document
 from guardian.sources.reading.row_fields import keep_fields, require_id
@@ -125,7 +126,7 @@ def _read_content(content: Any) -> tuple[str, bool]:
         )
     if isinstance(content, bool):
         return str(content), True
-    return orjson.dumps(content).decode(), True
+    return dump_text(content), True
 
 
 def _read_time(value: Any) -> Stamp | None:

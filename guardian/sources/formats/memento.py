@@ -27,7 +27,7 @@ from guardian.core.model import MemoryKind, SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, RowChange, Skipped, SourceOptions
 from guardian.sources.reading.channel import Channel
-from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.envelope import digest_parts, dump_text
 from guardian.sources.reading.framing import iter_rows, sniff_objects
 from guardian.sources.reading.row_fields import keep_fields, parse_row, require_text
 from guardian.sources.reading.series import (
@@ -152,7 +152,7 @@ class _Group:
 def _read_case(row: Mapping[str, Any]) -> Memory:
     question = require_text(row, "case" if "case" in row else "question")
     plan = row.get("plan")
-    raw_plan = plan if isinstance(plan, str) else orjson.dumps(plan).decode()
+    raw_plan = plan if isinstance(plan, str) else dump_text(plan)
     grade = row.get("case_label", row.get("reward"))
     return Memory(
         memory_id=f"case:{question[:_LABEL_CHARS]}#{digest_parts('case', question, raw_plan, size=16)}",
@@ -178,7 +178,7 @@ def _render_plan(plan: Any) -> str:
         steps = steps.get("plan")
     lines = [step.get("description") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
     if not lines or not all(isinstance(line, str) for line in lines):
-        return plan if isinstance(plan, str) else orjson.dumps(plan).decode()
+        return plan if isinstance(plan, str) else dump_text(plan)
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
 
 

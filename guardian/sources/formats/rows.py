@@ -14,17 +14,21 @@ from typing import Any, ClassVar
 
 import orjson
 
+from guardian.contracts.envelope import open_envelope
 from guardian.errors import RecordError
 from guardian.sources.live import connect, debezium
-from guardian.sources.live.arrival import Arrival
+from guardian.sources.live.arrival import Arrival, Headers
 from guardian.sources.live.translator import Translator
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
+from guardian.sources.reading.envelope import dump_content
 from guardian.sources.reading.framing import Fault, Row, iter_rows, sniff_objects
 from guardian.sources.reading.stamp import fetch_file_time
 from guardian.sources.reason import SourceReason
 
 TOPIC = "file"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# No record is taken for later, on a topic as in a file; so that what is added to its time stays in the calendar.
+_LATEST_MS = round((datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) / timedelta(milliseconds=1))
 _KCAT = frozenset({"topic", "partition", "offset", "payload"})
 
 
@@ -60,10 +64,18 @@ class RowsSource:
 
 
 def _iter_record(translator: Translator, row: Row, position: str, time: datetime) -> Iterator[Item]:
-    translation = translator.translate(_build_arrival(row.raw, position, time))
+    try:
+        arrival = _build_arrival(row.raw, position, time)
+    except RecordError as fault:
+        yield Broken(position=position, reason=fault.reason, message=str(fault), raw=row.raw)
+        return
+    translation = translator.translate(arrival)
     rows = 1
-    for value, _ in translation.events:
-        yield SourceEvent(position=position, raw=value or b"null", rows=rows)
+    for value, headers in translation.events:
+        try:
+            yield SourceEvent(position=position, raw=_to_structured(value, headers), rows=rows)
+        except RecordError as fault:
+            yield Broken(position=position, reason=fault.reason, message=str(fault), raw=row.raw, rows=rows)
         rows = 0
     for reason, count in translation.skipped.items():
         for _ in range(count):
@@ -71,9 +83,24 @@ def _iter_record(translator: Translator, row: Row, position: str, time: datetime
             rows = 0
     if translation.error is not None:
         error: RecordError = translation.error
-        yield Broken(position=position, reason=error.reason, message=str(error), raw=row.raw, rows=rows)
+        message = str(error).removeprefix(f"{arrival.position}: ")
+        yield Broken(position=position, reason=error.reason, message=message, raw=row.raw, rows=rows)
     elif rows:
         yield Skipped(position=position, reason=SourceReason.EMPTY_RECORD, detail="the record holds no row", rows=rows)
+
+
+def _to_structured(value: bytes | None, headers: Headers) -> bytes:
+    """Give an event whose attributes came as headers as one document, for a file keeps no headers.
+
+    Raises:
+        RecordError: The record is no CloudEvent in JSON.
+    """
+    if value is None:
+        return b"null"
+    if not headers:
+        return value
+    opened = open_envelope(value, headers)
+    return dump_content(opened.attributes) if opened.is_binary else value
 
 
 def _build_arrival(raw: bytes, position: str, time: datetime) -> Arrival:
@@ -87,7 +114,7 @@ def _build_arrival(raw: bytes, position: str, time: datetime) -> Arrival:
     return Arrival(
         topic=str(message["topic"]),
         position=f"{message['topic']}/{message['partition']}/{message['offset']}",
-        time=_EPOCH + timedelta(milliseconds=stamp) if isinstance(stamp, int) and stamp >= 0 else time,
+        time=_EPOCH + timedelta(milliseconds=min(stamp, _LATEST_MS)) if isinstance(stamp, int) and stamp >= 0 else time,
         key=_to_bytes(message.get("key")),
         value=_to_bytes(message["payload"]),
         headers=_read_headers(message.get("headers")),
@@ -103,4 +130,4 @@ def _read_headers(given: Any) -> list[tuple[str, bytes | None]]:
 def _to_bytes(value: Any) -> bytes | None:
     if value is None:
         return None
-    return value.encode() if isinstance(value, str) else orjson.dumps(value)
+    return value.encode() if isinstance(value, str) else dump_content(value)

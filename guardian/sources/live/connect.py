@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -42,7 +42,7 @@ def _read(value: Any, schema: Any, level: int) -> Any:
         return _convert(_LOGICAL[name], value, schema)
     match schema.get("type"):
         case "struct" if isinstance(value, dict):
-            fields = {field.get("field"): field for field in schema.get("fields") or () if isinstance(field, dict)}
+            fields = dict(_iter_fields(schema.get("fields")))
             return {key: _read(part, fields.get(key), level + 1) for key, part in value.items()}
         case "array" if isinstance(value, list):
             return [_read(part, schema.get("items"), level + 1) for part in value]
@@ -52,11 +52,17 @@ def _read(value: Any, schema: Any, level: int) -> Any:
             return value
 
 
+def _iter_fields(fields: Any) -> Iterator[tuple[str, Any]]:
+    for field in fields if isinstance(fields, list) else ():
+        if isinstance(field, dict) and isinstance(name := field.get("field"), str):
+            yield name, field
+
+
 def _convert(convert: Callable[[Any, Mapping[str, Any]], Any], value: Any, schema: Mapping[str, Any]) -> Any:
     """Convert, or keep what does not fit its schema: whoever reads the field judges it."""
     try:
         return convert(value, schema)
-    except (TypeError, ValueError, OverflowError, ArithmeticError, binascii.Error):
+    except (TypeError, ValueError, OverflowError, ArithmeticError, LookupError, AttributeError, binascii.Error):
         return value
 
 

@@ -21,7 +21,7 @@ import orjson
 from guardian.errors import RecordError
 from guardian.sources.live.arrival import Arrival
 from guardian.sources.port import RowChange, RowOperation, Skipped
-from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.envelope import digest_parts, dump_content
 from guardian.sources.reason import SourceReason
 
 UNAVAILABLE = "__debezium_unavailable_value"
@@ -58,7 +58,7 @@ def read_change(document: Mapping[str, Any], arrival: Arrival) -> RowChange | Sk
         return Skipped(position=arrival.position, reason=SourceReason.ROWLESS_CHANGE, detail=detail)
     operation = _OPERATIONS.get(op) if isinstance(op, str) else None
     if operation is None:
-        raise RecordError(SourceReason.OPERATION_UNKNOWN, f"op {op!r} is none of c, u, d, r, t, m", path="op")
+        raise RecordError(SourceReason.OPERATION_UNKNOWN, f"op {op!r:.40} is none of c, u, d, r, t, m", path="op")
     source = document.get("source") or {}
     before, after = (_read_row(document.get(side), side) for side in ("before", "after"))
     if after is None and operation is not RowOperation.DELETE:
@@ -177,4 +177,4 @@ def _read_ms(value: Any) -> datetime | None:
 def _digest(source: Mapping[str, Any], op: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     # The connector's own time differs when it reads the log again after a restart.
     place = {name: value for name, value in source.items() if name not in {"snapshot", "version", "__ts_ms"}}
-    return digest_parts(orjson.dumps([place, op, before, after], option=orjson.OPT_SORT_KEYS).decode("utf-8", "replace"))
+    return digest_parts(dump_content([place, op, before, after]).decode("utf-8", "replace"))

@@ -20,7 +20,8 @@ from guardian.errors import ConfigError, RecordError
 from guardian.mapping import Converter, EventMap, Rule
 from guardian.sources.live.arrival import Arrival
 from guardian.sources.port import Broken, Item, RowChange, RowOperation, Skipped, SourceEvent, SourceOptions
-from guardian.sources.reading.envelope import DELETED, build_event, digest_parts
+from guardian.sources.reading.envelope import DELETED, build_event, digest_parts, dump_content
+from guardian.sources.reading.fields import render
 from guardian.sources.reading.stamp import Stamp, format_time, read_time
 from guardian.sources.reason import SourceReason
 
@@ -28,10 +29,19 @@ _WORDS_RIGHT = frozenset({"positive", "true", "success", "succeeded", "correct",
 _WORDS_WRONG = frozenset(
     {"negative", "very_negative", "false", "fail", "failed", "failure", "incorrect", "wrong", "no", "bad", "down"}
 )
+# Some of JMESPath's functions leave errors of Python as they are: max_by of a number and a text does.
+_SEARCH_ERRORS = (JMESPathError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+# Of what a library says of a value, which it may repeat.
+_MAX_CAUSE_CHARS = 300
+# Stands for every field, among the names that a path reads.
+_WHOLE = "@"
+_TEXT = "data.text"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Path(Protocol):
+    parsed: Mapping[str, Any]
+
     def search(self, value: Any) -> Any: ...
 
 
@@ -42,6 +52,11 @@ class _Field:
     place: str
     rule: Rule
     path: _Path | None
+    names: frozenset[str] = frozenset()
+
+    def reads(self, columns: frozenset[str]) -> frozenset[str]:
+        """Give those of the columns that the path may read; one that reads the whole row reads all."""
+        return columns if _WHOLE in self.names else columns & self.names
 
     def read(self, row: Any) -> Any:
         """Give the field's value, None where there is none.
@@ -69,14 +84,16 @@ class _Field:
             return self.rule.const
         try:
             return self.path.search(row)
-        except JMESPathError as error:
-            raise self._misfit(f"the path {self.rule.path!r} does not fit: {error}") from error
+        except _SEARCH_ERRORS as error:
+            raise self._misfit(f"the path {self.rule.path!r} does not fit: {str(error)[:_MAX_CAUSE_CHARS]}") from error
 
     def _convert(self, converter: Converter, value: Any) -> Any:
         try:
             return _CONVERT[converter](value)
         except (TypeError, ValueError, OverflowError, RecordError) as error:
-            raise self._misfit(f"{str(value)[:80]!r} cannot be read as {converter.value}: {error}") from error
+            raise self._misfit(
+                f"{str(value)[:80]!r} cannot be read as {converter.value}: {str(error)[:_MAX_CAUSE_CHARS]}"
+            ) from error
 
     def _misfit(self, detail: str) -> RecordError:
         return RecordError(SourceReason.MAP_MISFIT, f"{self.place}: {detail}", path=self.place)
@@ -105,19 +122,39 @@ class CompiledMap:
         self._data = _build_fields(declared.data, name, "data")
 
     def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
-        """Yield the events of a record, one for each row in it."""
+        """Yield the events of a record, one for each row in it.
+
+        Raises:
+            RecordError: `map_misfit`: the rows cannot be found in the record.
+        """
         record = change.before if change.operation is RowOperation.DELETE and change.after is None else change.after
-        rows = [record] if self._rows is None else self._rows.search(record)
+        rows = [record] if self._rows is None else self._find_rows(self._rows, record)
         rows = rows if isinstance(rows, list) else [] if rows is None else [rows]
+        if change.unavailable and (lacking := self._find_lacking(change.unavailable)) is not None:
+            yield _tell_lacking(change, lacking, record)
+            return
         for index, row in enumerate(rows):
             position = change.position if len(rows) == 1 else f"{change.position}[{index}]"
             try:
                 event = self._build(row, change, options)
             except RecordError as error:
-                raw = orjson.dumps(row, default=str)
-                yield Broken(position=position, reason=error.reason, message=str(error), raw=raw, rows=int(index == 0))
+                rows_told = int(index == 0)
+                yield Broken(position=position, reason=error.reason, message=str(error), raw=render(row), rows=rows_told)
             else:
                 yield SourceEvent(position=position, event=event, rows=int(index == 0))
+
+    def _find_rows(self, path: _Path, record: Any) -> Any:
+        try:
+            return path.search(record)
+        except _SEARCH_ERRORS as error:
+            detail = f"rows: the path {self.declared.rows!r} does not fit: {str(error)[:_MAX_CAUSE_CHARS]}"
+            raise RecordError(SourceReason.MAP_MISFIT, detail, path="rows") from error
+
+    def _find_lacking(self, unavailable: frozenset[str]) -> _Field | None:
+        """Give a field that cannot be filled from what the change log left out; the text before any other."""
+        own = (field for field in (self._space, self._id, self._time, self._type) if field is not None)
+        lacking = [field for field in (*_iter_leaves(self._data), *own) if field.reads(unavailable)]
+        return next((field for field in lacking if field.place == _TEXT), next(iter(lacking), None))
 
     def read_tombstone(self, arrival: Arrival, options: SourceOptions) -> Item:
         """Give what a record without a value means: the deletion of the memory that its key names, or nothing."""
@@ -179,9 +216,21 @@ class CompiledMap:
 
     def _digest(self, row: Any, stamp: Stamp, kind: Any, *, is_deletion: bool) -> str:
         """Identify a row without an id: what it says; where nothing dates it, by its record's time."""
-        content = orjson.dumps(row, option=orjson.OPT_SORT_KEYS, default=str).decode("utf-8", "replace")
+        content = dump_content(row).decode("utf-8", "replace")
         dated = stamp.time.isoformat() if stamp.raw == "" or is_deletion else ""
         return digest_parts(self.name, str(kind), dated, content)
+
+
+def _tell_lacking(change: RowChange, lacking: _Field, record: Any) -> Item:
+    """Give what becomes of a row of which the change log left a column out: without its text it states nothing new."""
+    columns = ", ".join(sorted(lacking.reads(change.unavailable)))[:_MAX_CAUSE_CHARS]
+    if lacking.place == _TEXT:
+        detail = f"{columns} did not change, and the change log does not repeat it"
+        return Skipped(position=change.position, reason=SourceReason.TEXT_UNAVAILABLE, detail=detail)
+    message = (
+        f"{lacking.place}: {columns} did not change, and the change log does not repeat it. Mend: set REPLICA IDENTITY FULL."
+    )
+    return Broken(position=change.position, reason=SourceReason.COLUMN_UNAVAILABLE, message=message, raw=render(record))
 
 
 def _read_key(key: bytes) -> str:
@@ -205,7 +254,19 @@ def _compile(path: str, name: str, place: str) -> _Path:
 
 
 def _build_field(rule: Rule, name: str, place: str) -> _Field:
-    return _Field(place, rule, None if rule.path is None else _compile(rule.path, name, place))
+    path = None if rule.path is None else _compile(rule.path, name, place)
+    return _Field(place, rule, path, frozenset() if path is None else frozenset(_iter_names(path.parsed)))
+
+
+def _iter_names(node: Any) -> Iterator[str]:
+    """Yield the fields that a parsed path names, at any level."""
+    if node["type"] == "field":
+        yield node["value"]
+    elif node["type"] == "current":
+        yield _WHOLE
+    for child in node["children"]:
+        if isinstance(child, dict):
+            yield from _iter_names(child)
 
 
 def _build_fields(declared: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
@@ -215,6 +276,14 @@ def _build_fields(declared: Mapping[str, Any], name: str, place: str) -> dict[st
         else _build_fields(rule, name, f"{place}.{field}")
         for field, rule in declared.items()
     }
+
+
+def _iter_leaves(fields: Mapping[str, Any]) -> Iterator[_Field]:
+    for field in fields.values():
+        if isinstance(field, _Field):
+            yield field
+        else:
+            yield from _iter_leaves(field)
 
 
 def _read_fields(fields: Mapping[str, Any], row: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from guardian.sources.live import connect, debezium
 from guardian.sources.live.arrival import Arrival, Native, Piece
 from guardian.sources.live.schema_frame import SchemaDecoder, decode_frame, find_frame
 from guardian.sources.port import RowChange, RowOperation, Skipped
-from guardian.sources.reading.envelope import digest_parts
+from guardian.sources.reading.envelope import digest_parts, dump_content
 from guardian.sources.reading.stamp import read_time
 from guardian.sources.reason import SourceReason
 
@@ -169,9 +169,9 @@ def _open_object(
         yield debezium.read_change(document, arrival)
     elif "specversion" in document:
         if str(document.get("type", "")).startswith(_OWN_TYPES) or "type" not in document:
-            yield Native(arrival.value if is_whole else orjson.dumps(document), arrival.headers if is_whole else ())
+            yield Native(arrival.value if is_whole else dump_content(document), arrival.headers if is_whole else ())
         else:
-            yield from _open_foreign(open_envelope(orjson.dumps(document)).attributes, arrival, schemas)
+            yield from _open_foreign(open_envelope(dump_content(document)).attributes, arrival, schemas)
     elif debezium.is_flattened(document):
         yield debezium.read_flattened(document, arrival)
     else:
@@ -192,7 +192,7 @@ def _read_id_header(arrival: Arrival) -> str | None:
 
 def _digest(document: Mapping[str, Any], arrival: Arrival) -> str:
     """Identify a row that has no identity: what it says, and when its record was made."""
-    content = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).decode("utf-8", "replace")
+    content = dump_content(document).decode("utf-8", "replace")
     return digest_parts(arrival.topic, arrival.time.isoformat(), arrival.position.rpartition("[")[1], content)
 
 

@@ -7,19 +7,23 @@ exactly one must fit. Nothing is guessed: what fits none, or several, is refused
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import orjson
 
+from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
 from guardian.sources.live.arrival import Arrival, Headers, Native
 from guardian.sources.live.mapping import CompiledMap
 from guardian.sources.live.opening import open_arrival
 from guardian.sources.live.schema_frame import SchemaDecoder
-from guardian.sources.port import Broken, Item, RowChange, RowSource, Skipped, SourceOptions
+from guardian.sources.port import Broken, Item, RowChange, RowOperation, RowSource, Skipped, SourceOptions
 from guardian.sources.reason import SourceReason
+
+# Of a row's fields, in a message.
+_MAX_NAMES, _MAX_NAME_CHARS = 12, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,21 +106,26 @@ class Translator:
         try:
             items = (binding.map or binding.row_source or self._choose(change)).iter_row(change, binding.options)
             for item in items:
-                self._take(item, translation)
+                self._take(_excuse(item, change), translation)
         except RecordError as error:
             translation.refuse(error)
 
     def _choose(self, change: RowChange) -> RowSource:
         matching = [source for source in self._row_sources if source.matches_row(change)]
+        if not matching and change.unavailable:
+            # A format is told by its columns, and those that the log leaves out are there.
+            whole = replace(change, after={**dict.fromkeys(change.unavailable, ""), **(change.after or {})})
+            matching = [source for source in self._row_sources if source.matches_row(whole)]
         if len(matching) == 1:
             return matching[0]
         if matching:
             names = ", ".join(source.name for source in matching)
             raise RecordError(SourceReason.FORMAT_AMBIGUOUS, f"the row could be of {names}. Mend: name the format of the topic.")
-        fields = ", ".join(sorted(map(str, change.after or change.before or {}))[:12])
+        left_out = f" (and {_list_names(change.unavailable)}, which the change log leaves out)" if change.unavailable else ""
+        fields = _list_names(change.after or change.before or {})
         raise RecordError(
             SourceReason.FORMAT_UNKNOWN,
-            f"a row with the fields {fields or '(none)'} is of no known format. Mend: map the topic in guardian.toml, and try the map with "
+            f"a row with the fields {fields or '(none)'}{left_out} is of no known format. Mend: map the topic in guardian.toml, and try the map with "
             "`guardian sources try`.",
         )
 
@@ -127,5 +136,24 @@ class Translator:
             case Broken():
                 translation.refuse(RecordError(item.reason, f"{item.position}: {item.message}"))
             case _:
-                raw = item.raw if item.raw is not None else orjson.dumps(item.event)
-                translation.events.append((raw, ()))
+                try:
+                    raw = item.raw if item.raw is not None else orjson.dumps(item.event)
+                except orjson.JSONEncodeError as error:
+                    translation.refuse(
+                        RecordError(Reason.NESTED_TOO_DEEP, f"{item.position}: the event cannot be written: {error}")
+                    )
+                else:
+                    translation.events.append((raw, ()))
+
+
+def _list_names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(name[:_MAX_NAME_CHARS] for name in names)[:_MAX_NAMES])
+
+
+def _excuse(item: Item, change: RowChange) -> Item:
+    """Skip a row that lacks its text because the change log left it out: it did not change, so nothing new is stated."""
+    is_lacking = isinstance(item, Broken) and item.reason in {SourceReason.TEXT_MISSING, SourceReason.SHAPE_UNKNOWN}
+    if not (is_lacking and change.unavailable and change.operation is RowOperation.UPDATE):
+        return item
+    detail = f"{_list_names(change.unavailable)} did not change, and the change log does not repeat it"
+    return Skipped(position=item.position, reason=SourceReason.TEXT_UNAVAILABLE, detail=detail, rows=item.rows)

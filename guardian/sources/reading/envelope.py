@@ -10,7 +10,9 @@ from typing import Any
 
 import orjson
 
+from guardian.contracts.reason import Reason
 from guardian.core.model import SourceKind
+from guardian.errors import RecordError
 from guardian.sources.port import SourceOptions
 from guardian.sources.reading.stamp import format_time
 
@@ -49,6 +51,30 @@ def build_origin(options: SourceOptions, *, kind: SourceKind | None, ref: str, a
     stated = kind or options.source_kind or SourceKind.UNKNOWN
     origin = {"kind": stated.value, "ref": ref}
     return origin if actor is None else {**origin, "actor": actor}
+
+
+def dump_content(value: Any) -> bytes:
+    """Write a row's value in its one form, keys sorted, for digests and for what is sent on.
+
+    Raises:
+        RecordError: `nested_too_deep`: it could be read, and cannot be written again.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise RecordError(Reason.NESTED_TOO_DEEP, f"the value cannot be written again: {error}") from error
+
+
+def dump_text(value: Any) -> str:
+    """Write a row's value as the JSON text that it was.
+
+    Raises:
+        RecordError: `nested_too_deep`.
+    """
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise RecordError(Reason.NESTED_TOO_DEEP, f"the value cannot be written again: {error}") from error
 
 
 # Characters up to which a part is digested on NFC. A longer one is no text that is accepted later, and a long run of combining marks in

@@ -27,13 +27,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, Order, RowChange, RowOperation, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.differ import Change, ChangeOp, SnapshotDiffer, TimeBasis, Version, VersionOf, order_versions
 from guardian.sources.reading.envelope import AUDITED, DELETED, READ, WRITTEN, build_event, build_origin, digest_parts
+from guardian.sources.reading.fields import render
 from guardian.sources.reading.framing import iter_rows
 from guardian.sources.reading.row_fields import parse_row
 from guardian.sources.reading.stamp import Stamp, format_time
@@ -345,7 +344,7 @@ class _Series:
 def break_row(error: RecordError, position: str, raw: bytes | Mapping[str, Any], *, rows: int = 1) -> Broken:
     """Give the dead letter of a row that cannot be read; a row that came as a mapping is rendered."""
     if not isinstance(raw, bytes):
-        raw = orjson.dumps(raw, default=repr, option=orjson.OPT_NON_STR_KEYS)
+        raw = render(raw)
     return Broken(position=position, reason=error.reason, message=str(error), raw=raw, rows=rows)
 
 

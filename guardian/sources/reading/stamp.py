@@ -14,8 +14,13 @@ from pathlib import Path
 from guardian.errors import RecordError
 from guardian.sources.reason import SourceReason
 
-# Unix times at or above this are milliseconds: as seconds it is the year 5138, as milliseconds it is 1973.
-_FIRST_MILLISECOND = 100_000_000_000
+# Unix times from these on are in the finer unit: as seconds 10^11 is the year 5138, as milliseconds it is 1973; and so on.
+_UNITS: tuple[tuple[int, timedelta, int], ...] = (
+    (10**17, timedelta(microseconds=1), 1_000),
+    (10**14, timedelta(microseconds=1), 1),
+    (10**11, timedelta(milliseconds=1), 1),
+    (0, timedelta(seconds=1), 1),
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Forms without a zone that programs write for people; English names, as Python gives them without a locale.
 _WRITTEN = ("%Y%m%d%H%M", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y")
@@ -36,6 +41,14 @@ class Stamp:
     raw: str | int | float
     time: datetime
     is_zone_assumed: bool = False
+
+    @property
+    def told(self) -> str | int | float:
+        """Give what the input says beyond the time: its raw form, if that names no zone; else the time itself.
+
+        A table's dump, its CSV and its change log spell one instant in three ways, and must give one event.
+        """
+        return self.raw if self.is_zone_assumed else format_time(self.time)
 
 
 def read_time(value: str) -> Stamp:
@@ -75,15 +88,15 @@ def read_written_time(value: str) -> Stamp:
 
 
 def read_unix_time(value: int | float) -> Stamp:
-    """Read a count of seconds since 1970, or of milliseconds when it is too large for seconds.
+    """Read a count of seconds since 1970, or of milli-, micro- or nanoseconds when it is too large for the coarser unit.
 
     Raises:
         RecordError: `time_unreadable`.
     """
-    unit = timedelta(milliseconds=1) if abs(value) >= _FIRST_MILLISECOND else timedelta(seconds=1)
     try:
-        return Stamp(value, _EPOCH + value * unit)
-    except (ValueError, OverflowError) as error:
+        unit, divisor = next((unit, divisor) for first, unit, divisor in _UNITS if abs(value) >= first)
+        return Stamp(value, _EPOCH + (value if divisor == 1 else value // divisor) * unit)
+    except (ValueError, OverflowError, StopIteration) as error:
         raise RecordError(SourceReason.TIME_UNREADABLE, f"{value!r} is no Unix time") from error
 
 

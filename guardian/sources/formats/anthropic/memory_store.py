@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, RowChange, RowOperation, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin
+from guardian.sources.reading.fields import render
 from guardian.sources.reading.framing import Fault, Row
 from guardian.sources.reading.json_record import iter_records, parse_json, sniff_records
 from guardian.sources.reading.stamp import format_time, read_time
@@ -113,7 +112,7 @@ def _translate(row: Any, position: str, options: SourceOptions) -> Item:
             raise RecordError(SourceReason.SHAPE_UNKNOWN, "neither a memory version nor a memory")  # noqa: TRY301 # one place turns faults into items
         return _read_version(row, position, options) if "operation" in row else _read_memory(row, position, options)
     except RecordError as error:
-        raw = orjson.dumps(row, default=str)
+        raw = render(row)
         return Broken(position=position, reason=error.reason, message=str(error), raw=raw)
 
 

@@ -19,14 +19,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from guardian.core.model import SourceKind
 from guardian.errors import RecordError
 from guardian.sources.formats.anthropic.tree import Outcome, Tree
 from guardian.sources.port import Broken, Item, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.differ import Version, order_versions
-from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
+from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts, dump_text
 from guardian.sources.reading.framing import Fault, Row
 from guardian.sources.reading.json_record import iter_records, parse_json, sniff_records
 from guardian.sources.reading.stamp import Stamp, read_time, read_unix_time
@@ -257,4 +255,4 @@ def _read_answer(result: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         texts = [block.get("text") for block in content if isinstance(block, dict)]
         return "\n".join(text for text in texts if isinstance(text, str))
-    return "" if content is None else orjson.dumps(content).decode()
+    return "" if content is None else dump_text(content)

@@ -29,8 +29,8 @@ from guardian.contracts.admission import is_blank
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
 from guardian.sources.port import SourceOptions
-from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
-from guardian.sources.reading.fields import find_time, keep_rest
+from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts, dump_text
+from guardian.sources.reading.fields import find_time, keep_rest, read_any_time
 from guardian.sources.reading.stamp import Stamp, format_time
 from guardian.sources.reason import SourceReason
 
@@ -95,11 +95,11 @@ def read_item(row: Mapping[str, Any]) -> StoreItem:
     schema, inner = _unwrap(value)
     text_key = next((name for name in _TEXT_KEYS if isinstance(inner.get(name), str)), None)
     stamp, time_from = find_time(row, "updated_at", "created_at")
-    created = row.get("created_at")
+    created = read_any_time(row.get("created_at"))
     kept: dict[str, Any] = {"namespace": prefix.split("."), "key": key}
     kept |= {"schema": schema} if schema is not None else {}
     kept |= {"ttl_minutes": ttl} if isinstance(ttl := row.get("ttl_minutes"), int | float) and math.isfinite(ttl) else {}
-    kept |= {"created_at": created} if isinstance(created, str) and stamp is not None and created != stamp.raw else {}
+    kept |= {"created_at": created.told} if created is not None and stamp is not None and created.told != stamp.told else {}
     kept |= keep_rest(inner, (text_key,)) if text_key is not None else {"rendered": True}
     return StoreItem(
         prefix=prefix,
@@ -115,7 +115,7 @@ def read_item(row: Mapping[str, Any]) -> StoreItem:
 def build_write(item: StoreItem, options: SourceOptions, *, time: datetime, time_from: str) -> dict[str, Any]:
     """Build the write of an item; its id is made of place, time and value, so that every route gives the same."""
     space, memory_id = name_space(item.prefix, options), name_memory(item.prefix, item.key)
-    own = {} if item.stamp is None else {"time_raw": item.stamp.raw, "tz_assumed": item.stamp.is_zone_assumed}
+    own = {} if item.stamp is None else {"time_raw": item.stamp.told, "tz_assumed": item.stamp.is_zone_assumed}
     return build_event(
         event_id=digest_parts("written", space, memory_id, format_time(time), item.canonical),
         source=EVENT_SOURCE,
@@ -207,7 +207,7 @@ def _render_value(value: Any) -> str:
         return value
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return ", ".join(value)
-    return orjson.dumps(value).decode()
+    return dump_text(value)
 
 
 def _shorten(name: str) -> str:

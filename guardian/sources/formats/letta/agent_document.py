@@ -14,6 +14,7 @@ import orjson
 
 from guardian.errors import RecordError
 from guardian.sources.formats.letta.block_edit import find_label
+from guardian.sources.reading.fields import render
 from guardian.sources.reading.stamp import Stamp, read_time
 from guardian.sources.reason import SourceReason
 
@@ -256,4 +257,4 @@ def _read_stamp(value: Any) -> Stamp | None:
 
 
 def _break(position: str, message: str, raw: Any) -> BrokenPart:
-    return BrokenPart(position, message, orjson.dumps(raw, default=str))
+    return BrokenPart(position, message, render(raw))

@@ -25,9 +25,10 @@ from guardian.errors import RecordError
 from guardian.sources.port import Broken, Item, RowChange, RowOperation, Skipped, SourceEvent, SourceOptions
 from guardian.sources.reading.csv_rows import iter_csv_rows, sniff_header
 from guardian.sources.reading.envelope import DELETED, WRITTEN, build_event, build_origin, digest_parts
+from guardian.sources.reading.fields import render
 from guardian.sources.reading.framing import Fault, Row
 from guardian.sources.reading.json_record import iter_records, parse_json, sniff_records
-from guardian.sources.reading.stamp import Stamp, format_time, read_time
+from guardian.sources.reading.stamp import Stamp, format_time, read_time, read_unix_time
 from guardian.sources.reason import SourceReason
 
 EVENT_SOURCE = "letta:tables"
@@ -54,6 +55,7 @@ _KEPT = (
     "actor_id",
     "_created_by_id",
 )
+_TEXTS = frozenset({"text", "value"})
 # Columns that are no text.
 _TYPED = frozenset({"version", "sequence_number", "read_only", "limit", "tags", "metadata_"})
 _TRUE = frozenset({"t", "true", "1", "yes"})
@@ -100,6 +102,9 @@ class LettaTableSource:
     def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
         """Yield the items of one row; a row that is removed deletes its passage or block."""
         if change.after is not None:
+            if change.unavailable & _TEXTS:
+                yield _read_untold(change, change.after, options)
+                return
             is_same = change.before is not None and _text_of(change.before) == _text_of(change.after)
             if change.operation is RowOperation.UPDATE and is_same and not _is_true(change.after.get("is_deleted")):
                 detail = "the update repeats the text"
@@ -114,6 +119,20 @@ class LettaTableSource:
             return
         stamp = Stamp(format_time(change.time), change.time)
         yield _build_deletion(row_id, stamp, change.position, options, rows=1)
+
+
+def _read_untold(change: RowChange, row: Mapping[str, Any], options: SourceOptions) -> Item:
+    """Give the item of a row whose text the change log leaves out, as it did not change: no revision, but perhaps a deletion."""
+    row_id = str(row.get("id"))
+    if not _is_true(row.get("is_deleted")) or row_id.startswith("block_hist-"):
+        detail = "the text did not change, and the change log does not repeat it"
+        return Skipped(position=change.position, reason=SourceReason.TEXT_UNAVAILABLE, detail=detail)
+    try:
+        stamp = _read_stamp(row, "updated_at") or Stamp(format_time(change.time), change.time)
+    except RecordError as error:
+        raw = render(row)
+        return Broken(position=change.position, reason=error.reason, message=str(error), raw=raw)
+    return _build_deletion(row_id, stamp, change.position, options, rows=1)
 
 
 def _parse(row: Row | Fault) -> dict[str, Any] | Broken:
@@ -138,7 +157,7 @@ def _iter_parsed(row: Mapping[str, Any] | Broken, position: str, options: Source
     try:
         items = _translate(row, position, options)
     except RecordError as error:
-        raw = orjson.dumps({str(key): value for key, value in row.items()}, default=str)
+        raw = render(row)
         items = [Broken(position=position, reason=error.reason, message=str(error), raw=raw)]
     yield from items
 
@@ -171,13 +190,11 @@ def _build_write(
 ) -> SourceEvent:
     is_agents = row.get("actor_type") == "letta_agent"
     actor = row.get("actor_id") if is_agents and isinstance(row.get("actor_id"), str) else None
-    kept: dict[str, Any] = {"format": "letta.tables", "time_raw": stamp.raw, "tz_assumed": stamp.is_zone_assumed}
+    kept: dict[str, Any] = {"format": "letta.tables", "time_raw": stamp.told, "tz_assumed": stamp.is_zone_assumed}
     kept |= {key: value for key in _KEPT if (value := _normalize(key, row.get(key))) not in (None, "", [], {})}
     custom = _normalize("metadata_", row.get("metadata_", row.get("metadata")))
     if custom not in (None, "", {}):
         kept["fields"] = custom
-    if row.get("embedding") is not None:
-        kept["embedding_dropped"] = True
     origin = build_origin(options, kind=SourceKind.AGENT if is_agents else None, ref=f"{EVENT_SOURCE}:{row['id']}", actor=actor)
     event = build_event(
         event_id=digest_parts(row["id"], format_time(stamp.time), text),
@@ -191,7 +208,7 @@ def _build_write(
 
 
 def _build_deletion(memory_id: str, stamp: Stamp, position: str, options: SourceOptions, *, rows: int) -> SourceEvent:
-    kept = {"format": "letta.tables", "time_raw": stamp.raw, "tz_assumed": stamp.is_zone_assumed}
+    kept = {"format": "letta.tables", "time_raw": stamp.told, "tz_assumed": stamp.is_zone_assumed}
     event = build_event(
         event_id=digest_parts(memory_id, "deleted", format_time(stamp.time)),
         source=EVENT_SOURCE,
@@ -226,4 +243,6 @@ def _is_true(value: Any) -> bool:
 
 def _read_stamp(row: Mapping[str, Any], key: str) -> Stamp | None:
     value = row.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return read_unix_time(value) if value else None
     return read_time(value) if isinstance(value, str) and value else None

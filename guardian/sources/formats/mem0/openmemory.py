@@ -34,7 +34,7 @@ from guardian.sources.formats.mem0.openmemory_state import (
 from guardian.sources.port import Broken, Item, Skipped, SourceOptions
 from guardian.sources.reading.differ import Version, order_versions
 from guardian.sources.reading.document import MAX_DOCUMENT_BYTES, iter_values, sniff_value
-from guardian.sources.reading.fields import find_text
+from guardian.sources.reading.fields import find_text, render
 from guardian.sources.reading.framing import Fault
 from guardian.sources.reading.sqlite import SQLITE_ERRORS, is_sqlite, open_readonly, refuse_unfinished
 from guardian.sources.reading.stamp import Stamp
@@ -145,7 +145,7 @@ def _iter_file(version: Version, options: SourceOptions) -> Iterator[Item]:
         elif isinstance(found.value, dict):
             yield from iter_memory_items(found.value, (), _NO_NAMES, position, options, default=default)
         else:
-            message, raw = "the row is no JSON object", orjson.dumps(found.value)
+            message, raw = "the row is no JSON object", render(found.value)
             yield Broken(position=position, reason=SourceReason.SHAPE_UNKNOWN, message=message, raw=raw)
 
 

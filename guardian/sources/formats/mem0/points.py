@@ -54,7 +54,16 @@ class Mem0PointsSource:
 
     def matches_row(self, change: RowChange) -> bool:
         """Tell by the fields of a point."""
-        return _is_point(change.after) or _is_point(change.before)
+        is_untold = (
+            "payload" in change.unavailable
+            and change.after is not None
+            and {"id", "vector"}
+            <= {
+                *change.after,
+                *change.unavailable,
+            }
+        )
+        return is_untold or _is_point(change.after) or _is_point(change.before)
 
     def iter_row(self, change: RowChange, options: SourceOptions) -> Iterator[Item]:
         """Yield the write or the deletion that a point's change is."""
