@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.number import require_finite
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.core.moment import format_optional
 from guardian.core.numbers.interval import Estimate
@@ -57,13 +58,16 @@ def drift(
         str | None, typer.Option(help="Channel that stands in for the truth where there is no gold verdict.", show_default=False)
     ] = None,
     sensitivity: Annotated[
-        float | None, typer.Option(min=0, max=1, help="P(the channel says wrong | wrong).", show_default=False)
+        float | None,
+        typer.Option(min=0, max=1, callback=require_finite, help="P(the channel says wrong | wrong).", show_default=False),
     ] = None,
     specificity: Annotated[
-        float | None, typer.Option(min=0, max=1, help="P(the channel says right | right).", show_default=False)
+        float | None,
+        typer.Option(min=0, max=1, callback=require_finite, help="P(the channel says right | right).", show_default=False),
     ] = None,
     accept: Annotated[
-        float, typer.Option(min=0, max=1, help="Self-grade from which the agent takes its episode for good.")
+        float,
+        typer.Option(min=0, max=1, callback=require_finite, help="Self-grade from which the agent takes its episode for good."),
     ] = ACCEPT_LEVEL,
     as_json: JsonOption = False,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from guardian.cli.audit import audit
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
@@ -63,6 +64,7 @@ for command in (
     settings,
 ):
     app.command()(command)
+app.add_typer(audit, name="audit")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")

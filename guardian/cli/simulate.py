@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from guardian.cli.console import err, out, print_json
+from guardian.cli.number import require_finite
 from guardian.cli.opening import JsonOption
 from guardian.cli.plot import draw_lines
 from guardian.core.numbers.attractor import amplify_retrieval, find_attractor, find_collapse, shoot_once
@@ -22,38 +23,34 @@ PAPER_SAYS = {"p_star": 0.448, "p0": 0.284, "ratio": 1.6}
 CHECK_BIAS, CHECK_TEMPERATURE = 0.5, 0.5
 
 
-def _finite(value: float | None) -> float | None:
-    """Refuse what is no number: a range lets it through, as it compares with nothing."""
-    if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no finite number.")
-    return value
-
-
 def simulate(
     kappa: Annotated[
-        float, typer.Option(min=0, callback=_finite, help="Rise of the error rate with the corrupted share of what is retrieved.")
+        float,
+        typer.Option(
+            min=0, callback=require_finite, help="Rise of the error rate with the corrupted share of what is retrieved."
+        ),
     ] = PAPER["kappa"],
     leniency: Annotated[
-        float, typer.Option(min=0, max=1, callback=_finite, help="P(the agent accepts its episode | wrong).")
+        float, typer.Option(min=0, max=1, callback=require_finite, help="P(the agent accepts its episode | wrong).")
     ] = PAPER["leniency"],
     sensitivity: Annotated[
-        float, typer.Option(min=0, max=1, callback=_finite, help="P(the agent accepts its episode | right).")
+        float, typer.Option(min=0, max=1, callback=require_finite, help="P(the agent accepts its episode | right).")
     ] = PAPER["sensitivity"],
-    base_error: Annotated[float, typer.Option(min=0, max=1, callback=_finite, help="Error rate with clean memories.")] = PAPER[
-        "base_error"
-    ],
+    base_error: Annotated[
+        float, typer.Option(min=0, max=1, callback=require_finite, help="Error rate with clean memories.")
+    ] = PAPER["base_error"],
     policy: Annotated[Countermeasure, typer.Option(help="What is done against corruption.")] = Countermeasure.NONE,
     catch: Annotated[
         float,
         typer.Option(
             min=0,
             max=1,
-            callback=_finite,
+            callback=require_finite,
             help="demote: P(a wrong record is flagged). supersede: P(a step brings a verified correction).",
         ),
     ] = 0.0,
     false_alarm: Annotated[
-        float, typer.Option(min=0, max=1, callback=_finite, help="demote: P(a right record is flagged).")
+        float, typer.Option(min=0, max=1, callback=require_finite, help="demote: P(a right record is flagged).")
     ] = 0.0,
     steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="Episodes.")] = 5_000,
     seed: Annotated[int, typer.Option(min=0, help="Of all random numbers; the same seed is the same run.")] = 0,
