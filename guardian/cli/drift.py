@@ -88,7 +88,9 @@ def drift(
         )
     if not overall.is_whole:
         err.print("more audited episodes than are looked at: these are a sample.")
-    if not overall.episodes.episodes:
+    if not overall.bank.records:
+        err.print("there is no record here." if space is None else f"there is no record in {clean(space)}.")
+    elif not overall.episodes.episodes:
         err.print(
             "no audited episode: draw some with `guardian audit sample`, label them, and send them with `guardian audit label`."
         )
@@ -206,8 +208,13 @@ def _build_spaces(spaces: Sequence[Drift]) -> Table:
         table.add_column(title, justify="left" if title == "space" else "right", overflow="fold")
     for one in spaces:
         figures = [getattr(one.bank, name, None) or getattr(one.episodes, name) for name in _COLUMNS]
-        table.add_row(clean(one.space), str(one.episodes.episodes), *(" ".join(show_estimate(each)[:1]) for each in figures))
+        table.add_row(clean(one.space), str(one.episodes.episodes), *(_shorten(each) for each in figures))
     return table
+
+
+def _shorten(estimate: Estimate) -> str:
+    value, interval = show_estimate(estimate)
+    return value if estimate.is_known else f"{value} {interval}"
 
 
 def _short(name: str) -> str:

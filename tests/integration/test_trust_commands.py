@@ -131,6 +131,22 @@ def test_drift_tells_what_is_known_and_what_is_not(bank: str, capsys: pytest.Cap
     assert "no audited episode" in capsys.readouterr().err
 
 
+def test_several_spaces_are_told_one_by_one(bank: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All together first, then a line for each, which says what is unknown and of how many; a space without records is said to be one."""
+    lines = [json.dumps(event) for event in iter_events(MODEL, episodes=8, seed=2, space="small")]
+    (folder / "small.jsonl").write_text("\n".join(lines))
+    assert call(["replay", "small.jsonl", "--store", bank]) == 0
+    capsys.readouterr()
+    assert call(["drift", "--store", bank]) == 0
+    printed = capsys.readouterr().out
+    assert "2 spaces: " in printed
+    (small,) = [line for line in printed.splitlines() if line.startswith("small")]
+    assert "unknown" in small
+    assert any(line.startswith("graded") for line in printed.splitlines())
+    assert call(["drift", "nobody", "--store", bank]) == 0
+    assert "no record in nobody" in capsys.readouterr().err
+
+
 def test_labels_go_round_and_make_a_calibration(bank: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Draw, label, send, send again, change one: each label counts once, on a person's word; the settings that follow can be loaded."""
     truth = {f"ep-{one.number}": one.is_wrong for one in SimulatedBank(MODEL, seed=1).run(EPISODES, keep_episodes=True).episodes}
