@@ -48,7 +48,7 @@ LEAST_TRUTH = 0.3
 # binary channel whose errors are all its own has a correlation of 0.2 to 0.4, since both nu and b hold the same U.
 MOST_BIAS = 0.5
 # Labelled records that are looked at; of more a sample is.
-MAX_LABELLED = 20_000
+MAX_LABELLED = 5_000
 # Channels that are combined, those with most labelled records; 8 of them make 28 pairs.
 MAX_COMBINED = 8
 EVERYWHERE = "*"
