@@ -14,23 +14,24 @@ from rich.table import Table
 from guardian.cli.console import clean, err, out, print_json
 from guardian.cli.holdings import build_table, collect_holdings, describe, has_broker
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
-from guardian.contracts.codec import decode, encode_event
-from guardian.core.model import Authority, Erased, EventRef, SourceKind
+from guardian.cli.sending import (
+    ToTopicOption,
+    admit,
+    goes_to_topic,
+    name_target,
+    read_authority,
+    require_trust,
+    send_events,
+)
+from guardian.contracts.codec import encode_event
+from guardian.core.model import Authority, Erased, EventRef
 from guardian.core.moment import format_optional
 from guardian.dead_letter_file import FILE_NAME, DeadLetterFile
 from guardian.errors import ConfigError
-from guardian.ports import Fence
 from guardian.read.descent import INFERRED, LINKED, NAMED, Descendant, find_descendants
 from guardian.read.holding import Erasure, Holding
 from guardian.settings import Settings, load_settings
-from guardian.wiring import (
-    build_decode_policy,
-    build_pipeline,
-    build_policy_of,
-    forward_events,
-    locate_state,
-    open_producer,
-)
+from guardian.wiring import locate_state
 
 SOURCE = "/guardian/erase"
 
@@ -45,10 +46,7 @@ def erase(  # one parameter an option
         str, typer.Option("--as", help="On whose word, as KIND or KIND:REF: user:ticket-7, document:court-order.")
     ] = "user",
     store: StoreOption = None,
-    to_topic: Annotated[
-        bool,
-        typer.Option("--to-topic", help="Send to the canonical topic; the default when a broker is set and no --store is given."),
-    ] = False,
+    to_topic: ToTopicOption = False,
     no_lookup: Annotated[
         bool, typer.Option("--no-lookup", help="Do not look into the store first: what only restates it is not found.")
     ] = False,
@@ -62,7 +60,7 @@ def erase(  # one parameter an option
     hold the text, and until when (`guardian holdings`).
     """
     settings = load_settings()
-    to_topic = to_topic or (store is None and has_broker(settings))
+    to_topic = goes_to_topic(settings, store, to_topic=to_topic)
     if no_lookup and not to_topic:
         raise ConfigError("a store that is erased from is open anyway.", mend="leave out --no-lookup, or add --to-topic.")
     job = _Job(settings, space, memory_id, read_authority(authority), store, cascade=cascade, to_topic=to_topic)
@@ -85,18 +83,6 @@ def erase(  # one parameter an option
             out.print(build_table(remains))
     if as_json:
         print_json(report)
-
-
-def read_authority(text: str) -> Authority:
-    """Read KIND or KIND:REF.
-
-    Raises:
-        ConfigError: There is no such kind.
-    """
-    kind, _, ref = text.partition(":")
-    if kind not in set(SourceKind):
-        raise ConfigError(f"--as {text}: {kind!r} is no kind of authority.", mend=f"use one of {', '.join(SourceKind)}.")
-    return Authority(kind=SourceKind(kind), ref=ref or None)
 
 
 def choose_covered(found: Sequence[Descendant], *, cascade: bool) -> list[Descendant]:
@@ -125,10 +111,7 @@ class _Job:
     @property
     def target(self) -> str:
         """Name where the erasure goes."""
-        if self.to_topic:
-            return self.settings.kafka.topic_prefix + self.settings.kafka.events_topic
-        folder, name = locate_state(self.settings, self.store)
-        return str(folder) if name == "embedded" else name
+        return name_target(self.settings, self.store, to_topic=self.to_topic)
 
     async def look_up(self) -> list[Descendant]:
         """Find what would be reached.
@@ -151,16 +134,9 @@ class _Job:
         Raises:
             ConfigError: The authority is not trusted, or a text is of the future.
         """
-        raws = [encode_event(event) for event in self._build_events(covered)]
-        events = [self._admit(raw) for raw in raws]
+        events = [self._admit(encode_event(event)) for event in self._build_events(covered)]
         erased = {(self.space, each.memory_id): events[0].observed_at for each in covered}
-        if self.to_topic:
-            async with open_producer(self.settings) as producer:
-                await forward_events(self.settings, producer, [(raw, self.space) for raw in raws])
-        else:
-            async with opened_store(self.settings, self.store) as store:  # whatever it was made for: nothing is embedded
-                report = await build_pipeline(self.settings, store, None, None).process(events, fence=Fence())
-            erased |= report.erased
+        erased |= (await send_events(self.settings, self.store, events, to_topic=self.to_topic)).erased
         folders = {locate_state(self.settings, self.store)[0], *([self.settings.state_dir] if self.to_topic else [])}
         return sum(DeadLetterFile(folder / FILE_NAME).erase(erased) for folder in folders)
 
@@ -186,15 +162,10 @@ class _Job:
 
     def _admit(self, raw: bytes) -> Erased:
         """Read an event as a worker will, to see that it is not refused or disputed there."""
-        event = decode(raw, policy=build_decode_policy(self.settings, 0), received_at=self.now).event
+        event = admit(self.settings, raw, self.now)
         assert isinstance(event, Erased)
-        if not build_policy_of(self.settings)(self.space).trusts(event.authority):
-            kind = None if event.authority is None else event.authority.kind.value
-            raise ConfigError(
-                f"the word of {kind} erases nothing in {self.space}: it would only be a dispute.",
-                setting="trust.correct_kinds",
-                mend="name another authority with --as, or trust this one.",
-            )
+        otherwise = f"erases nothing in {self.space}: it would only be a dispute"
+        require_trust(self.settings, self.space, event.authority, otherwise=otherwise)
         return event
 
     async def collect_holdings(self, covered: Sequence[Descendant]) -> list[Holding]:

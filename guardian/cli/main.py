@@ -11,11 +11,13 @@ from typing import Any
 
 import typer
 
+from guardian.cli.audit import audit
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
 from guardian.cli.doctor import doctor
+from guardian.cli.drift import drift
 from guardian.cli.embed import embed
 from guardian.cli.erase import erase
 from guardian.cli.export import export
@@ -25,6 +27,7 @@ from guardian.cli.replay import replay
 from guardian.cli.search import search
 from guardian.cli.settings import settings
 from guardian.cli.show import show
+from guardian.cli.simulate import simulate
 from guardian.cli.sources import sources
 from guardian.cli.topics import topics
 from guardian.cli.worker import worker
@@ -43,8 +46,25 @@ app = typer.Typer(
     "with [bold]guardian show SPACE MEMORY_ID[/bold], and guard live topics with [bold]guardian worker[/bold].",
     epilog="Exit codes: 0 done, 1 finished with dead letters, 2 wrong use or settings, 69 something is away, 70 a bug, 130 interrupted.",
 )
-for command in (demo, worker, replay, show, search, export, erase, holdings, embed, migrate, compact, doctor, settings):
+for command in (
+    demo,
+    worker,
+    replay,
+    show,
+    search,
+    export,
+    erase,
+    holdings,
+    embed,
+    migrate,
+    compact,
+    drift,
+    simulate,
+    doctor,
+    settings,
+):
     app.command()(command)
+app.add_typer(audit, name="audit")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")

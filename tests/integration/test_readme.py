@@ -79,6 +79,9 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "compact",
         "erase",
         "holdings",
+        "simulate",
+        "drift",
+        "audit",
     }
 
 

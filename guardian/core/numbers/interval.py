@@ -58,3 +58,23 @@ def correct_share(observed: Estimate, *, sensitivity: float, specificity: float)
         min(1.0, max(0.0, (share + specificity - 1) / power)) for share in (observed.value, observed.low, observed.high)
     )
     return Estimate(value, low, high, observed.n)
+
+
+def pool_shares(first: Estimate, second: Estimate, *, least: int = 1) -> Estimate:
+    """Pool the shares of two independent samples, each by its size; the half intervals add up as errors do, by their squares.
+
+    A sample of nothing weighs nothing; unknown where the two together are fewer than `least`, or a sample that is not empty is unknown.
+    """
+    parts = [part for part in (first, second) if part.n]
+    n = sum(part.n for part in parts)
+    if n < max(1, least):
+        return unknown(n)
+    value, below, above = 0.0, 0.0, 0.0
+    for part in parts:
+        if part.value is None or part.low is None or part.high is None:
+            return unknown(n)
+        weight = part.n / n
+        value += weight * part.value
+        below += (weight * (part.value - part.low)) ** 2
+        above += (weight * (part.high - part.value)) ** 2
+    return Estimate(value, max(0.0, value - math.sqrt(below)), min(1.0, value + math.sqrt(above)), n)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from guardian.core.numbers.attractor import find_attractor, find_collapse, shoot_once
 from guardian.trust.estimate import LEAST_SHARE, AuditedEpisode, DriftEstimate, estimate_drift
+from guardian.trust.truth import StandIn
 
 PAPER = {"kappa": 0.38, "leniency": 0.76, "sensitivity": 0.90, "base_error": 0.32}
 
@@ -87,3 +90,45 @@ def test_the_same_window_gives_the_same_figures() -> None:
     """The resampling is no source of noise between two looks."""
     window = draw(4, 300, **PAPER)
     assert estimate_drift(window, resamples=100) == estimate_drift(list(window), resamples=100)
+
+
+def screen(episodes: list[AuditedEpisode], stand_in: StandIn, seed: int) -> list[AuditedEpisode]:
+    """Replace the truth by what a channel with these errors says of it."""
+    random = np.random.default_rng(seed)
+    screened = []
+    for one in episodes:
+        is_hit = random.random() < (stand_in.sensitivity if one.is_wrong else stand_in.specificity)
+        says_wrong = one.is_wrong if is_hit else not one.is_wrong
+        grade = (one.bias or 0.0) + (0.0 if one.is_wrong else 1.0)
+        screened.append(replace(one, is_wrong=says_wrong, is_stand_in=True, bias=grade))
+    return screened
+
+
+def test_a_stand_ins_errors_are_corrected_and_widen_the_intervals() -> None:
+    """Over 40 windows the corrected intervals cover the truth as they claim; taken at its word, the same channel misses kappa."""
+    stand_in = StandIn(channel="x", sensitivity=0.8, specificity=0.9)
+    rates = {name: value for name, value in PAPER.items() if name != "kappa"}
+    truth = {
+        **PAPER,
+        "attractor": find_attractor(**PAPER),
+        "one_shot": shoot_once(**rates),
+        "bias_of_wrong": 0.9 * 0.76 + 0.2 * 0.24,
+    }
+    covered, naive = dict.fromkeys(truth, 0), 0
+    for seed in range(40):
+        window = screen(draw(seed, 800, **PAPER), stand_in, seed)
+        found = estimate_drift(window, stand_in=stand_in, resamples=150)
+        for name, value in truth.items():
+            estimate = getattr(found, name)
+            assert estimate.is_known, name
+            covered[name] += estimate.low <= value <= estimate.high
+        at_its_word = estimate_drift(window, stand_in=StandIn(channel="x", sensitivity=1, specificity=1), resamples=150).kappa
+        naive += at_its_word.low <= PAPER["kappa"] <= at_its_word.high
+    assert min(covered.values()) >= 0.87 * 40, covered
+    assert naive < 0.6 * 40
+
+
+def test_a_verdict_of_a_stand_in_needs_the_stand_ins_errors() -> None:
+    """Nobody takes it for the truth by an oversight."""
+    with pytest.raises(ValueError, match="stand-in"):
+        estimate_drift(screen(draw(1, 30, **PAPER), StandIn(channel="x", sensitivity=1, specificity=1), 1), resamples=10)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from guardian.core.numbers.interval import correct_share, estimate_share, unknown
+from guardian.core.numbers.interval import Estimate, correct_share, estimate_share, pool_shares, unknown
 
 
 @pytest.mark.parametrize(("rate", "n"), [(0.05, 60), (0.3, 40), (0.5, 200), (0.9, 50)])
@@ -44,3 +44,16 @@ def test_a_share_counted_with_a_faulty_test_is_corrected() -> None:
     found = correct_share(estimate_share(hits, n), sensitivity=sensitivity, specificity=specificity)
     assert found.value == pytest.approx(rate, abs=0.01)
     assert not correct_share(estimate_share(hits, n), sensitivity=0.5, specificity=0.5).is_known
+
+
+def test_pooled_shares_weigh_by_size_and_are_surer_than_either() -> None:
+    """Two halves of one sample pool to nearly the whole; an empty one weighs nothing; an unknown one leaves nothing known."""
+    first, second = estimate_share(30, 100), estimate_share(60, 300)
+    pooled, whole = pool_shares(first, second), estimate_share(90, 400)
+    assert (pooled.value, pooled.n) == (pytest.approx(whole.value), 400)
+    assert pooled.low == pytest.approx(whole.low, abs=0.01)
+    assert pooled.high == pytest.approx(whole.high, abs=0.01)
+    assert pool_shares(first, unknown(0)) == Estimate(first.value, pytest.approx(first.low), pytest.approx(first.high), 100)
+    assert pool_shares(first, unknown(5)) == unknown(105)
+    assert pool_shares(unknown(0), unknown(0)) == unknown(0)
+    assert pool_shares(first, unknown(0), least=101) == unknown(100)
