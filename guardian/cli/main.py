@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from guardian.cli.audit import audit
+from guardian.cli.audit_families import families
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
@@ -64,6 +65,7 @@ for command in (
     settings,
 ):
     app.command()(command)
+audit.command("families")(families)
 app.add_typer(audit, name="audit")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
