@@ -1,6 +1,4 @@
-"""`guardian audit families`: recaps and contradictions that old logs do not name, proposed; accepted by a person, one by one, by file, or above a
-similarity.
-"""
+"""`guardian audit families`: recaps and contradictions that old logs do not name, proposed, and accepted by a person."""
 
 from __future__ import annotations
 
