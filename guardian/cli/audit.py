@@ -27,6 +27,7 @@ from guardian.core.model import Audited, Authority, Event, EventRef, Retracted
 from guardian.core.needs import Needs
 from guardian.core.point import NODES, PointKind
 from guardian.core.rules.utility import GOLD
+from guardian.errors import ConfigError
 from guardian.settings import Settings, load_settings
 from guardian.store.layout import iter_slices
 from guardian.trust.calibrate import LEAST_TRUTH, MOST_BIAS, Assessment, Calibration, calibrate
@@ -165,8 +166,11 @@ def sample(
     if to is None:
         write_rows(rows, sys.stdout)
     else:
-        with to.open("w", encoding="utf-8", newline="") as file:
-            write_rows(rows, file)
+        try:
+            with to.open("x", encoding="utf-8", newline="") as file:
+                write_rows(rows, file)
+        except FileExistsError as exc:
+            raise ConfigError(f"{to} is there already, and may hold labels.", mend="name another file, or remove it.") from exc
     counts = Counter(row["stratum"] for row in rows)
     err.print(
         f"{len(rows)} records drawn: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "there are none")

@@ -28,7 +28,7 @@ from guardian.core.model import Authority, Erased, EventRef
 from guardian.core.moment import format_optional
 from guardian.dead_letter_file import FILE_NAME, DeadLetterFile
 from guardian.errors import ConfigError
-from guardian.read.descent import INFERRED, LINKED, NAMED, Descendant, find_descendants
+from guardian.read.descent import DECLARED, INFERRED, LINKED, NAMED, SAME_WORDS, Descendant, find_descendants, find_same_words
 from guardian.read.holding import Erasure, Holding
 from guardian.settings import Settings, load_settings
 from guardian.wiring import locate_state
@@ -86,8 +86,11 @@ def erase(  # one parameter an option
 
 
 def choose_covered(found: Sequence[Descendant], *, cascade: bool) -> list[Descendant]:
-    """Choose what is erased: the memory alone, or with what declares descent from it or restates it; never what was linked by hand."""
-    return [each for each in found if each.how == NAMED or (cascade and each.how != LINKED)]
+    """Choose what is erased: the memory alone, or with what declares descent from it or was inferred to restate it.
+
+    Never what was linked by hand, nor what only says the same: that is another memory, and may be another person's word.
+    """
+    return [each for each in found if each.how == NAMED or (cascade and each.how not in {LINKED, SAME_WORDS})]
 
 
 class _Job:
@@ -121,7 +124,8 @@ class _Job:
         """
         try:
             async with opened_store(self.settings, self.store) as store:
-                return await find_descendants(store, self.space, self.memory_id)
+                found = await find_descendants(store, self.space, self.memory_id)
+                return [*found, *await find_same_words(store, self.space, found)]
         except ConfigError as exc:
             if not self.to_topic:
                 raise
@@ -198,7 +202,9 @@ def _show(found: Sequence[Descendant], covered: Sequence[Descendant], target: st
     out.print(table)
     if not found[0].records:
         err.print("the store has no text of it; the erasure holds for what still comes.")
-    if len(found) > len(covered) and not cascade:
+    if any(each.how == SAME_WORDS for each in found):
+        err.print("what only says the same is another memory and stays: erase it by itself.")
+    if any(each.how in {DECLARED, INFERRED} for each in found) and not cascade:
         err.print("what derives from it keeps its own text: add --cascade to erase that, too.")
     err.print(f"goes to {clean(target)}")
     if is_beside:

@@ -69,7 +69,7 @@ def replay(  # one parameter an option
     map_name: Annotated[
         str | None,
         typer.Option(
-            "--map", help="Map of guardian.toml ([maps.NAME]) that turns rows of plain JSON into events.", show_default=False
+            "--map", help="Map of guardian.toml (maps.NAME) that turns rows of plain JSON into events.", show_default=False
         ),
     ] = None,
     source_kind: Annotated[
@@ -81,6 +81,13 @@ def replay(  # one parameter an option
     ] = None,
     order: Annotated[FileOrder, typer.Option(help="Order of several files: by their times, or as given.")] = FileOrder.TIME,
     publish: Annotated[bool, typer.Option("--publish", help="Publish outcomes to Kafka, too.")] = False,
+    default_time: Annotated[
+        str | None,
+        typer.Option(
+            help="Time of rows that nothing dates, RFC 3339 or a date; default: the file's modification time, which a copy may change.",
+            show_default=False,
+        ),
+    ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin at the first row, not where an interrupted replay stopped.")
     ] = False,
@@ -107,7 +114,13 @@ def replay(  # one parameter an option
     source = choose_source(settings, files, format_name, map_name)
     if source.name == "cloudevents" and (source_kind is not None or scope):
         raise ConfigError("native events say their source and scope themselves.", mend="leave out --source-kind and --scope.")
-    options = SourceOptions(space=space, source_kind=source_kind, scope=read_scope(scope or []), order=Order(order.value))
+    options = SourceOptions(
+        space=space,
+        source_kind=source_kind,
+        scope=read_scope(scope or []),
+        default_time=_read_moment("--default-time", default_time),
+        order=Order(order.value),
+    )
     choice = _Choice(
         to_topic=to_topic,
         publish=publish,

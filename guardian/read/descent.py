@@ -7,6 +7,7 @@ of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,9 +15,10 @@ from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.payload import load_node
 from guardian.core.point import NODES, PointKind
+from guardian.core.rules.restate import Signature, build_signature, restates
 from guardian.ports import Store
 
-NAMED, DECLARED, INFERRED, LINKED = "named", "declared", "inferred", "linked"
+NAMED, DECLARED, INFERRED, LINKED, SAME_WORDS = "named", "declared", "inferred", "linked", "same words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,8 @@ class Descendant:
     """A memory that an erasure would reach, or that derives from one.
 
     Attributes:
-        how: `named` for the memory itself; else by what it derives: `declared`, `inferred`, or `linked` by hand.
+        how: `named` for the memory itself; else by what it derives: `declared`, `inferred`, or `linked` by hand; `same words` when it does
+            not derive and only says the same.
         through: Memory id it derives from; empty for the memory itself.
         records: Number of its revisions that still have a text.
         latest: Observed time of the latest of these.
@@ -61,6 +64,31 @@ async def find_descendants(store: Store, space: str, memory_id: str) -> list[Des
                 if how != LINKED and node.memory_id not in queue:
                     queue.append(node.memory_id)
     return [await _describe(store, space, name, how, through) for name, (how, through) in found.items()]
+
+
+async def find_same_words(store: Store, space: str, found: Sequence[Descendant]) -> list[Descendant]:
+    """Find memories that say what one of those found says, without being derived from it; reads all records of the space.
+
+    Raises:
+        DependencyError: The store is away.
+    """
+    reached = {each.memory_id for each in found if each.how != LINKED}
+    texts: dict[str, list[Signature]] = {}
+    others: list[Node] = []
+    async for point in store.iter_points(space=space, kinds=frozenset({PointKind.RECORD})):
+        node = load_node(point)
+        if node.memory_id in reached:
+            texts.setdefault(node.memory_id, []).append(build_signature(node.text or ""))
+        else:
+            others.append(node)
+    known = {each.memory_id for each in found}
+    same: dict[str, str] = {}
+    for node in sorted(others, key=lambda node: (node.memory_id, node.id)):
+        signature = build_signature(node.text or "")
+        said = (name for name in sorted(texts) if any(restates(signature, text) is not None for text in texts[name]))
+        if node.memory_id not in known | same.keys() and (through := next(said, None)) is not None:
+            same[node.memory_id] = through
+    return [await _describe(store, space, name, SAME_WORDS, through) for name, through in same.items()]
 
 
 _PLACES = {NAMED: 0, DECLARED: 1, INFERRED: 2, LINKED: 3}

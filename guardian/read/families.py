@@ -102,7 +102,7 @@ class Proposal:
     @property
     def id(self) -> str:
         """Stable name within a space: the same finding has the same one at every run."""
-        return f"{self.kind.value}:{self.memory_id}>{self.other}"
+        return f"{self.kind.value}:{self.memory_id}~{self.other}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

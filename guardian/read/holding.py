@@ -101,7 +101,7 @@ def list_files() -> list[Holding]:
     return [
         Holding(
             place="files that were replayed",
-            holds="the agents' own logs and exports, text included; a replay of them brings nothing back",
+            holds="the agents' own logs and exports, text included; a replay brings back only what nothing but the file's own time dates",
             until=None,
             ends="you delete them",
             owner="you",

@@ -53,21 +53,21 @@ def test_proposals_change_nothing_and_acceptances_do(run: Run, tmp_path: Path) -
     before = run("export").stdout
     found = propose(run)
     ids = {one["id"] for one in found["proposals"]}
-    assert {"recap:m2>m1", "recap:m3>m1", "contradicted:m1>m4"} <= ids
+    assert {"recap:m2~m1", "recap:m3~m1", "contradicted:m1~m4"} <= ids
     assert run("export").stdout == before
-    assert propose(run, "--accept-above", "0.9")["accepted"] == ["recap:m2>m1"]
-    (tmp_path / "ids").write_text("# checked by Ann\ncontradicted:m1>m4\n", "utf-8")
-    assert propose(run, "--accept-file", str(tmp_path / "ids"), "--as", "human_review:ann")["accepted"] == ["contradicted:m1>m4"]
+    assert propose(run, "--accept-above", "0.9")["accepted"] == ["recap:m2~m1"]
+    (tmp_path / "ids").write_text("# checked by Ann\ncontradicted:m1~m4\n", "utf-8")
+    assert propose(run, "--accept-file", str(tmp_path / "ids"), "--as", "human_review:ann")["accepted"] == ["contradicted:m1~m4"]
     statuses = {row["memory_id"]: row["status"] for row in map(json.loads, run("export").stdout.splitlines())}
     assert statuses == {"m1": "superseded", "m2": "superseded", "m3": "active", "m4": "verified"}
     left = {one["id"] for one in propose(run)["proposals"]}
-    assert not left & {"recap:m2>m1", "contradicted:m1>m4"}
+    assert not left & {"recap:m2~m1", "contradicted:m1~m4"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--accept", "recap:x>y"), "no proposals"),
+        (("--accept", "recap:x~y"), "no proposals"),
         (("--as", "agent:bot", "--accept-above", "0.9"), "dispute"),
         (("--as", "nobody"), "no kind of authority"),
         (("--ask",), "terminal"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guardian.core.model import Event
-from guardian.read.descent import find_descendants
+from guardian.read.descent import find_descendants, find_same_words
 from tests.builders import erased, linked, read, written
 from tests.property.bank import Bank
 
@@ -55,3 +55,21 @@ async def test_texts_are_counted_and_dated() -> None:
     await bank.send(erased("a", observed=9, t=9))
     (found,) = await find_descendants(bank.store, "s", "a")
     assert (found.records, found.latest) == (0, None)
+
+
+async def test_what_only_says_the_same_is_named_and_is_no_descendant() -> None:
+    """Another person's copy of the words is another memory; another number says something else."""
+    bank = Bank()
+    await bank.send(
+        written("a", SECRET, src="user"),
+        written("heir", "On kilns", parents=["a"], t=1),
+        written("copy", f"{SECRET}!", src="user", t=2),
+        written("copy of heir", "On kilns", src="user", t=3),
+        written("other", "Kiln 4 fires at 950 degrees", src="user", t=4),
+    )
+    found = await find_descendants(bank.store, "s", "a")
+    same = await find_same_words(bank.store, "s", found)
+    assert {each.memory_id: (each.how, each.through) for each in same} == {
+        "copy": ("same words", "a"),
+        "copy of heir": ("same words", "heir"),
+    }

@@ -16,6 +16,7 @@ import jmespath
 import orjson
 from jmespath.exceptions import JMESPathError
 
+from guardian.contracts.wire import EVENT_MODELS, SourceWire
 from guardian.errors import ConfigError, RecordError
 from guardian.mapping import Converter, EventMap, Rule
 from guardian.sources.live.arrival import Arrival
@@ -110,6 +111,7 @@ class CompiledMap:
     """
 
     def __init__(self, name: str, declared: EventMap) -> None:
+        _check_names(name, declared)
         self.name = name
         self.declared = declared
         self._source = declared.source or f"map:{name}"
@@ -240,6 +242,29 @@ def _read_key(key: bytes) -> str:
     except orjson.JSONDecodeError:
         loaded = None
     return loaded if isinstance(loaded, str) else key.decode("utf-8", "replace")
+
+
+def _check_names(name: str, declared: EventMap) -> None:
+    """Refuse fields that no event of the map's type has: a misspelt one would be passed over in silence.
+
+    Raises:
+        ConfigError: Names the field, and those there are.
+    """
+    kind = declared.type.const
+    models = [EVENT_MODELS[kind]] if isinstance(kind, str) and kind in EVENT_MODELS else list(EVENT_MODELS.values())
+    known = {field for model in models for field in model.model_fields["data"].annotation.model_fields}  # type: ignore[union-attr] # a model's data is a model
+    for place, fields, names in (
+        ("data", declared.data, known),
+        ("data.source", declared.data.get("source"), set(SourceWire.model_fields)),
+        ("data.authority", declared.data.get("authority"), set(SourceWire.model_fields)),
+    ):
+        unknown = sorted(fields.keys() - names) if isinstance(fields, Mapping) else []
+        if unknown:
+            raise ConfigError(
+                f"maps.{name}.{place}.{unknown[0]}: no event has this field.",
+                setting=f"maps.{name}.{place}.{unknown[0]}",
+                mend=f"use one of {', '.join(sorted(names))}; what is not among them goes into metadata.",
+            )
 
 
 def _compile(path: str, name: str, place: str) -> _Path:

@@ -39,16 +39,16 @@ async def test_recaps_and_contradictions_are_proposed_with_their_differences() -
     await write_history(bank)
     found = {proposal.id: proposal for proposal in (await find(bank)).proposals}
     assert set(found) == {
-        "recap:m2>m1",
-        "recap:m3>m1",
-        "recap:m4>m1",
-        "contradicted:m1>m5",
-        "contradicted:m2>m5",
-        "contradicted:m3>m5",
-        "contradicted:m4>m5",
+        "recap:m2~m1",
+        "recap:m3~m1",
+        "recap:m4~m1",
+        "contradicted:m1~m5",
+        "contradicted:m2~m5",
+        "contradicted:m3~m5",
+        "contradicted:m4~m5",
     }
-    assert found["recap:m2>m1"].differing == ()
-    assert found["recap:m4>m1"].differing == ("number:16.5", "number:18.5")
+    assert found["recap:m2~m1"].differing == ()
+    assert found["recap:m4~m1"].differing == ("number:16.5", "number:18.5")
     assert all(0.75 <= proposal.similarity <= 1 for proposal in found.values())
 
 

@@ -208,3 +208,18 @@ def test_a_map_that_cannot_be_meant_is_refused(declared: dict[str, Any]) -> None
 def test_rows_that_are_none_are_refused_or_nothing(record: Any) -> None:
     """No row is no event; what is no object is refused."""
     assert all(isinstance(item, Broken) for item in run(NOTES, record))
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        ({"memory_id": "a", "text": "t", "parent": "refs"}, "data.parent"),
+        ({"memory_id": "a", "text": "t", "source": {"kidn": "k"}}, "data.source.kidn"),
+        ({"memory_id": "a", "text": "t", "self_grad": "g"}, "data.self_grad"),
+    ],
+)
+def test_a_misspelt_field_is_refused_at_the_start(data: dict[str, Any], place: str) -> None:
+    """It would be passed over in silence, and nobody would miss the parents."""
+    with pytest.raises(ConfigError) as caught:
+        CompiledMap("notes", EventMap.model_validate({"data": data}))
+    assert caught.value.setting == f"maps.notes.{place}"
