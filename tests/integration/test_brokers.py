@@ -131,7 +131,9 @@ def test_a_stopped_broker_leaves_neither_process_nor_file() -> None:
 def test_a_broker_never_outlives_its_parent(how: signal.Signals) -> None:
     """However the parent ends, also with no chance to clean up, the broker ends too."""
     program = (
-        "import time\nfrom guardian.stream.broker.embedded import EmbeddedBroker\n"
+        # Whoever runs tests in the background has SIGINT ignored, and children inherit that.
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from guardian.stream.broker.embedded import EmbeddedBroker\n"
         "with EmbeddedBroker() as broker:\n    print(broker.pid, flush=True)\n    time.sleep(120)\n"
     )
     with subprocess.Popen(
