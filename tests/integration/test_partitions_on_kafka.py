@@ -102,6 +102,21 @@ async def raise_in_the_midst(rig: Rig, settings: Any, events: list[dict[str, Any
     return seen
 
 
+async def send_to_an_old_home(rig: Rig, settings: Any, events: list[dict[str, Any]], worker: Any) -> None:
+    """Send an event again to where its space lived before, as a producer with an old view does, until the worker has sent one on."""
+    event = next(one for one in events if choose_partition(one["space"], tuple(range(6))) > 1)
+    space = str(event["space"])
+    async with AIOKafkaProducer(bootstrap_servers=rig.bootstrap, acks="all") as producer:
+        # A worker whose own view is still old takes it for at home, and rightly; its view is new within the age of metadata.
+        while not worker.metrics.rerouted._value.get():
+            partition = choose_partition(space, (0, 1))
+            await producer.send_and_wait(rig.events_topic, orjson.dumps(event), key=space.encode(), partition=partition)
+            await asyncio.sleep(0.5)
+    group = f"{settings.kafka.group}.guard"
+    waiting = wait_worked_off(build_kafka_options(settings), topic=rig.events_topic, group=group, observe=lambda _: None)
+    await asyncio.wait_for(waiting, PATIENCE_S)
+
+
 async def check_all_is_there(rig: Rig, settings: Any, events: list[dict[str, Any]], store: Any) -> None:
     """Check state, dead letters and offsets, and that spaces did move."""
     assert await export(store) == await decide_directly(events)
@@ -125,9 +140,10 @@ async def test_nothing_is_lost_and_the_state_is_the_same(rig: Rig) -> None:
     worker = build_worker(settings, store)
     async with running(worker):
         seen = await raise_in_the_midst(rig, settings, events)
+        await asyncio.wait_for(send_to_an_old_home(rig, settings, events, worker), PATIENCE_S)
     assert [backlog.wave for backlog in seen if not backlog.left][-1] == 3
     assert {backlog.workers for backlog in seen} == {1}
-    assert worker.metrics.rerouted._value.get() > 0, "nothing was sent on, so the test shows nothing"
+    assert worker.metrics.rerouted._value.get() > 0
     await check_all_is_there(rig, settings, events, store)
 
 
