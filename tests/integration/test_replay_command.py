@@ -36,7 +36,15 @@ def test_an_interrupted_replay_goes_on_and_ends_in_the_same_bytes(
     arguments = [sys.executable, "-m", "guardian", "replay", str(path), "--store", "cut", "--jobs", str(jobs)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
     environment |= {"PYTHONPATH": str(EXAMPLES.parent), **tight}
-    process = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        arguments,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Whoever runs tests in the background has SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 # it takes no lock
+    )
     deadline = time.monotonic() + 60
     while read_items_done(tmp_path / "cut" / "replays") < 300 and time.monotonic() < deadline:
         time.sleep(0.01)
