@@ -199,12 +199,12 @@ async def test_a_worker_that_hangs_ends_itself(rig: Rig) -> None:
 async def test_an_idle_worker_is_let_be(rig: Rig) -> None:
     """With nothing to read, or while it waits for a store, the watchdog finds nothing wrong."""
     await rig.create_topics()
-    settings, store = rig.build_settings(limits={"watchdog_s": 0.4}), MoodyStore()
+    settings, store = rig.build_settings(limits={"watchdog_s": 1.5}), MoodyStore()
     async with running(build_worker(settings, store)) as task:
-        await asyncio.sleep(2)
+        await asyncio.sleep(4)
         store.mood = Mood.AWAY
         await rig.produce("guardian.events", [write(0)])
-        await asyncio.sleep(2)
+        await asyncio.sleep(4)
         assert not task.done()
         store.mood = Mood.WELL
         await wait_until(lambda: sum_is(rig, settings, 1), what="the commit")
