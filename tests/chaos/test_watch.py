@@ -24,7 +24,7 @@ def test_growth_is_that_of_the_last_life_after_its_warm_up() -> None:
     before = [look(number, life=1, private_mib=200.0) for number in range(50)]
     warming = [look(50 + number, life=2, private_mib=float(number)) for number in range(25)]
     settled = [look(75 + number, life=2, private_mib=60 + number / 100) for number in range(75)]
-    growth = measure_growth([*before, *warming, *settled], warm_up=0.25)
+    growth = measure_growth([*before, *warming, *settled])
     assert growth.private_mib == pytest.approx(2.0)
     assert growth.store_mib == pytest.approx(10.0)
     assert growth.peak_mib == 200.0

@@ -131,8 +131,8 @@ class Growth:
         )
 
 
-def measure_growth(samples: Sequence[Sample], *, warm_up: float = 0.5) -> Growth:
-    """Measure the growth over the last life, less its first part, in which caches fill that hold 32,768 texts."""
+def measure_growth(samples: Sequence[Sample], *, warm_up: float = 0.25) -> Growth:
+    """Measure the growth over the last life, less its first part."""
     last = [sample for sample in samples if sample.life == samples[-1].life]
     settled = last[int(len(last) * warm_up) :]
     events = settled[-1].done - settled[0].done
