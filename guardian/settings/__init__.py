@@ -1,0 +1,25 @@
+"""Settings: one frozen model, read from `guardian.toml`, then from `GUARDIAN_…` (nested with `__`), the later winning.
+
+Only wiring and cli read it. Every field says its unit and meaning; secrets print as stars.
+"""
+
+from guardian.settings.loading import TOML_NAME, Settings, load_settings
+from guardian.settings.rule import PolicySettings, TrustSettings
+from guardian.settings.section import Section
+from guardian.settings.state import EmbeddingSettings, StoreSettings
+from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
+
+__all__ = [
+    "TOML_NAME",
+    "EmbeddingSettings",
+    "IngressSettings",
+    "KafkaSettings",
+    "LimitSettings",
+    "PolicySettings",
+    "Section",
+    "Settings",
+    "StoreSettings",
+    "TrustSettings",
+    "WebSettings",
+    "load_settings",
+]

@@ -1,0 +1,125 @@
+"""All settings in one model, and how they are loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from guardian.core.policy import Policy
+from guardian.errors import ConfigError
+from guardian.mapping import EventMap
+from guardian.settings.rule import PolicySettings, TrustSettings
+from guardian.settings.state import EmbeddingSettings, StoreSettings
+from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
+
+TOML_NAME = "guardian.toml"
+
+
+class Settings(BaseSettings):
+    """All settings of Guardian."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="GUARDIAN_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file=TOML_NAME
+    )
+
+    kafka: KafkaSettings = Field(default_factory=KafkaSettings)
+    store: StoreSettings = Field(default_factory=StoreSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
+    trust: TrustSettings = Field(default_factory=TrustSettings)
+    spaces: dict[str, TrustSettings] = Field(default_factory=dict, description="Space pattern -> trust of these spaces, whole.")
+    policy: PolicySettings = Field(default_factory=PolicySettings)
+    maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
+    ingress: dict[str, IngressSettings] = Field(
+        default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."
+    )
+    roles: frozenset[Literal["guard", "ingress"]] = Field(
+        frozenset({"guard", "ingress"}),
+        description="What a worker does: guard reads the canonical topic, ingress forwards agents' topics to it.",
+    )
+    state_dir: Path = Field(Path(".guardian"), description="Folder for checkpoints of replays and the worker's own files.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 # part of the signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 # part of the signature
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments win over the environment, which wins over the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def policy_for(self, space: str) -> Policy:
+        """Build the policy of a space: the first matching entry of `spaces`, else the general trust."""
+        trust = next((trust for pattern, trust in self.spaces.items() if fnmatchcase(space, pattern)), self.trust)
+        return Policy(
+            verify_kinds=trust.verify_kinds,
+            verify_actors=trust.verify_actors,
+            correct_kinds=trust.correct_kinds,
+            correct_actors=trust.correct_actors,
+            restate_threshold=self.policy.restate_threshold,
+            session_window=timedelta(seconds=self.policy.session_window_s),
+            session_reads=self.policy.session_reads,
+            max_roots=self.policy.max_roots,
+            alphas=self.policy.alphas,
+            default_alpha=self.policy.default_alpha,
+            calibration=self.policy.calibration,
+        )
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Load the settings of this folder and environment.
+
+    Raises:
+        ConfigError: A setting is unknown or wrong; the message names it.
+    """
+    _refuse_misspelt(os.environ)
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type] # pydantic validates
+    except ValidationError as exc:
+        faults = "; ".join(f"{_name(fault['loc'])}: {fault['msg']}" for fault in exc.errors())
+        raise ConfigError(
+            f"settings are wrong: {faults}.",
+            mend=f"correct them in {TOML_NAME} or in the environment; `guardian settings` lists all.",
+        ) from exc
+    except SettingsError as exc:
+        raise ConfigError(
+            f"an environment variable GUARDIAN_… cannot be read: {exc}.",
+            mend="write lists and tables as JSON, such as GUARDIAN_KAFKA__INGRESS_TOPICS='[\"agent-a.memory\"]'.",
+        ) from exc
+    except (ValueError, RecursionError, OSError) as exc:  # a TOML file that is none, or cannot be read
+        raise ConfigError(f"{TOML_NAME} cannot be read: {exc}.", mend="correct the file or remove it.") from exc
+
+
+def _refuse_misspelt(environment: Mapping[str, str]) -> None:
+    """Refuse GUARDIAN_STORE_PATH and its like: with one underscore it would be passed over in silence."""
+    for name in sorted(environment):
+        section, _, rest = name.removeprefix("GUARDIAN_").lower().partition("_")
+        is_section = section in Settings.model_fields and isinstance(Settings.model_fields[section].annotation, type)
+        if name.startswith("GUARDIAN_") and is_section and rest and not rest.startswith("_"):
+            raise ConfigError(
+                f"{name} is no setting.",
+                setting=name,
+                mend=f"write GUARDIAN_{section.upper()}__{rest.upper()}, with two underscores.",
+            )
+
+
+def _name(loc: tuple[int | str, ...]) -> str:
+    return "GUARDIAN_" + "__".join(str(part).upper() for part in loc)

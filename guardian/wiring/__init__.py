@@ -1,0 +1,40 @@
+"""Wiring: the only place where settings become objects and adapters are chosen. No logic."""
+
+from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
+from guardian.wiring.policy import build_decode_policy, build_policy_of
+from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
+from guardian.wiring.state import (
+    build_embedder,
+    build_identity,
+    build_store,
+    locate_state,
+    open_aim,
+    open_generations,
+    place_store,
+)
+from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipeline, run_worker
+
+__all__ = [
+    "build_decode_policy",
+    "build_embedder",
+    "build_identity",
+    "build_kafka_options",
+    "build_kafka_security",
+    "build_map",
+    "build_pipeline",
+    "build_policy_of",
+    "build_publisher",
+    "build_rows_source",
+    "build_schemas",
+    "build_store",
+    "build_translator",
+    "build_worker_setup",
+    "forward_events",
+    "locate_state",
+    "open_aim",
+    "open_generations",
+    "open_pipeline",
+    "open_producer",
+    "place_store",
+    "run_worker",
+]
