@@ -160,9 +160,7 @@ def detect(path: Path) -> Source:
     unfit = explain_unfit(path) if path.is_file() else None
     if unfit is not None:
         raise ConfigError(f"{path} {unfit.what}. Nothing is imported.", mend=f"{unfit.mend} Known formats: {_names(sources)}.")
-    is_empty = path.is_file() and path.stat().st_size == 0
-    what = "is empty" if is_empty else "is in no memory format that is known"
-    raise ConfigError(f"{path} {what}.", mend=f"Known formats: {_names(sources)}. Name one if the file is damaged.")
+    raise ConfigError(f"{path} is in no memory format that is known.", mend=f"Known formats: {_names(sources)}. Name one if the file is damaged.")
 
 
 def _load(point: EntryPoint) -> Source:

@@ -64,6 +64,17 @@ _PICKLE = Unfit(
 )
 # Begins a pickle of protocol 2 to 5.
 _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_UTF_16 = Unfit(
+    "is text in UTF-16, which no memory format is written in",
+    "Write it again in UTF-8, such as with `iconv -f UTF-16 -t UTF-8`.",
+)
+_UTF_16_STARTS = (b"\xff\xfe", b"\xfe\xff")
+_PACKED_SUFFIXES = frozenset({".gz", ".zst", ".bz2", ".xz", ".zip"})
+_NOT_PACKED = Unfit(
+    "has the name of a compressed file, but cannot be unpacked: it is damaged, or compressed in a way that is not read here",
+    "Take it from its source again, or unpack it and give what is in it.",
+)
+_EMPTY = Unfit("is empty", "Take it from its source again.")
 _SCHEMA = Unfit("is a JSON schema: it describes rows and holds none", "Give a file with the rows that it describes.")
 
 
@@ -74,8 +85,10 @@ def explain_unfit(path: Path) -> Unfit | None:
             return _explain_database(path)
     except (OSError, RecordError, sqlite3.Error):
         return None
-    if head_of(path).startswith(_PICKLE_STARTS):
-        return _PICKLE
+    head = head_of(path)
+    unfit = _explain_bytes(path, head)
+    if unfit is not None:
+        return unfit
     if "$schema" in sniff_document(path, b'"$schema"'):
         return _SCHEMA
     rows = list(sniff_objects(path))
@@ -86,6 +99,18 @@ def explain_unfit(path: Path) -> Unfit | None:
         named = _list(sorted({key for row in rows for key in row}))
         return Unfit(f"holds JSON rows with the keys {named}, which are those of no known format", _mend(_MAP))
     return _explain_table(path)
+
+
+def _explain_bytes(path: Path, head: bytes) -> Unfit | None:
+    """Tell what is no text in UTF-8 by its first bytes, unpacked."""
+    if not path.stat().st_size:
+        return _EMPTY
+    if head.startswith(_PICKLE_STARTS):
+        return _PICKLE
+    if head.startswith(_UTF_16_STARTS):
+        return _UTF_16
+    is_packed_name = path.suffix.lower() in _PACKED_SUFFIXES
+    return _NOT_PACKED if is_packed_name and (not head or "\ufffd" in head[:-4].decode("utf-8", "replace")) else None
 
 
 def _explain_database(path: Path) -> Unfit:

@@ -23,16 +23,21 @@ FIRST_SHARD = "shard-1"
 CREATING = "creating"
 _POINTER = "CURRENT"
 _LOCK = "LOCK"
+# What may lie in a folder before the first store is made there: a replay's own files, and what a mounted disk brings.
+_COMPANIONS = frozenset({CREATING, "next", "replays", "dead-letters.jsonl", "lost+found"})
+# Names of strangers that are shown.
+_SHOWN = 3
 
 
 def lock_directory(path: Path) -> IO[str]:
     """Make the directory and own it until the given file is closed or the process dies.
 
     Raises:
-        ConfigError: Another process owns it, or it cannot be written.
+        ConfigError: Another process owns it, it cannot be written, or it holds something else than a store.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
+        _refuse_strangers(path)
         lock = (path / _LOCK).open("a+", encoding="utf-8")
     except OSError as exc:
         raise ConfigError(
@@ -52,6 +57,21 @@ def lock_directory(path: Path) -> IO[str]:
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Refuse to make a store among other people's files: a mistyped folder would be filled, and a backup of it would hold memories."""
+    names = {item.name for item in path.iterdir()}
+    if _LOCK in names or _POINTER in names or any(name.startswith("shard-") for name in names):
+        return
+    strangers = sorted(name for name in names - _COMPANIONS if not name.startswith("."))
+    if strangers:
+        shown = ", ".join(strangers[:_SHOWN]) + (" …" if len(strangers) > _SHOWN else "")
+        raise ConfigError(
+            f"{path} is no store and holds other files ({shown}).",
+            setting="store.path",
+            mend="name an empty or a new folder, such as a folder in it.",
+        )
 
 
 def build_owned_error(path: Path, owner: str) -> ConfigError:

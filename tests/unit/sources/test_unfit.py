@@ -1,5 +1,6 @@
 """Files that are no memory logs: what they are is said, and what to do instead."""
 
+import gzip
 import json
 import os
 import pickle
@@ -68,13 +69,29 @@ def test_a_pickle_is_never_opened(tmp_path: Path, protocol: int) -> None:
     assert "is a Python pickle, which is not opened" in answer_to(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"hello, world\nthis is prose\n", b"\x00\x01", b"SQLite format 3\x00 cut"])
+@pytest.mark.parametrize("content", [b"hello", b"hello, world\nthis is prose\n", b"\x00\x01", b"SQLite format 3\x00 cut"])
 def test_there_is_not_always_something_to_say(tmp_path: Path, content: bytes) -> None:
     """Fall back to the list of formats."""
     path = tmp_path / "file"
     path.write_bytes(content)
     assert explain_unfit(path) is None
     assert "Known formats" in answer_to(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("memories.jsonl", b"", "is empty"),
+        ("memories.json", '{"memory": "m"}'.encode("utf-16"), "is text in UTF-16"),
+        ("memories.jsonl.gz", bytes(range(128, 256)), "cannot be unpacked"),
+        ("memories.jsonl.gz", gzip.compress(b'{"memory": "m"}')[:12], "cannot be unpacked"),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_text_is_called_what_it_is(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    """Name the damage, not all formats that it might have been."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert told in answer_to(path)
 
 
 @pytest.mark.skipif(not REAL_DATA, reason="GUARDIAN_REAL_DATA names no folder of real files")

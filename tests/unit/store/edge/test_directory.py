@@ -60,3 +60,14 @@ def test_a_full_disk_is_told_before_it_is_met(tmp_path: Path) -> None:
     check_free_disk(tmp_path, min_free_bytes=0)
     with pytest.raises(DependencyError, match="Mend"):
         check_free_disk(tmp_path, min_free_bytes=10**18)
+
+
+def test_a_folder_of_other_files_is_not_made_a_store(tmp_path: Path) -> None:
+    """A mistyped folder stays as it is; what a replay puts beside its store, and hidden files, are no strangers."""
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(ConfigError, match=r"letters\.txt"):
+        lock_directory(tmp_path)
+    assert [item.name for item in tmp_path.iterdir()] == ["letters.txt"]
+    (tmp_path / "letters.txt").rename(tmp_path / ".letters")
+    (tmp_path / "replays").mkdir()
+    lock_directory(tmp_path).close()
