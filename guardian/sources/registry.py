@@ -160,7 +160,10 @@ def detect(path: Path) -> Source:
     unfit = explain_unfit(path) if path.is_file() else None
     if unfit is not None:
         raise ConfigError(f"{path} {unfit.what}. Nothing is imported.", mend=f"{unfit.mend} Known formats: {_names(sources)}.")
-    raise ConfigError(f"{path} is in no memory format that is known.", mend=f"Known formats: {_names(sources)}. Name one if the file is damaged.")
+    raise ConfigError(
+        f"{path} is in no memory format that is known.",
+        mend=f"Known formats: {_names(sources)}. Name one if the file is damaged.",
+    )
 
 
 def _load(point: EntryPoint) -> Source:
