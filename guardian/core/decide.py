@@ -16,7 +16,19 @@ from guardian.core.claim import digest_subject
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, build_event_key, build_fact_id, build_retraction_id
 from guardian.core.intake import take_in
-from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, Linked, Read, Retracted, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    Linked,
+    Rated,
+    Read,
+    Retracted,
+    Written,
+)
 from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.plan import Plan
@@ -95,6 +107,15 @@ def initial_needs(events: Sequence[Event]) -> Needs:
             case Audited():
                 _need_retraction(needs, event)
                 _need_memory(needs, event.space, event.memory_id)
+                needs.calibrations.add((event.space, PointKind.CALIBRATION.value))
+            case Calibrated():
+                _need_retraction(needs, event)
+                needs.ids.add(build_fact_id(event.space, PointKind.CALIBRATION, event.ref))
+            case Rated():
+                needs.calibrations.add((event.space, PointKind.CALIBRATION.value))
+                for memory_id in event.memory_ids:
+                    needs.memories.add((event.space, memory_id))
+                    needs.verdicts.add((event.space, memory_id))
             case Retracted():
                 needs.ids.add(build_retraction_id(event.space, event.event_source, event.event_id))
                 needs.events.add((event.space, build_event_key(event.event_source, event.event_id)))
@@ -105,7 +126,7 @@ def initial_needs(events: Sequence[Event]) -> Needs:
     return needs
 
 
-def _need_retraction(needs: Needs, event: Written | Corrected | Audited) -> None:
+def _need_retraction(needs: Needs, event: Written | Corrected | Audited | Calibrated) -> None:
     needs.ids.add(build_retraction_id(event.space, event.ref.source, event.ref.id))
 
 
@@ -321,8 +342,9 @@ def _find_context(decision: Decision, key: str) -> Standing | None:
 def _settle_standing(decision: Decision) -> None:
     """Current revisions and utilities of the touched memories."""
     world = decision.world
-    for memory_id in sorted(world.touched):
-        rank_revisions(world, memory_id)
+    for memory_id in sorted(world.touched | world.rated):
+        if memory_id in world.touched:
+            rank_revisions(world, memory_id)
         rate_records(world, memory_id, decision.policy)
         decision.recomputed |= dict.fromkeys(node.id for node in world.memory_nodes(memory_id))
 
