@@ -237,9 +237,7 @@ def _is_rated_anew(decision: Decision, event: Rated) -> bool:
     return any(
         node.is_record
         and node.stored is not None
-        and any(
-            node.stored.get(name) != value for name, value in (("utility", node.utility), ("calibration", node.calibration))
-        )
+        and any(node.stored.get(name) != value for name, value in (("utility", node.utility), ("calibration", node.calibration)))
         for node in nodes
     )
 

@@ -62,9 +62,7 @@ def dump_calibration(calibration: Calibration, space: str) -> dict[str, Any]:
     facts = {
         "o": dump_ref(calibration.ref),
         "n": calibration.name,
-        "c": {
-            name: [one.alpha, one.payoff, one.passes, list(one.members)] for name, one in sorted(calibration.channels.items())
-        },
+        "c": {name: [one.alpha, one.payoff, one.passes, list(one.members)] for name, one in sorted(calibration.channels.items())},
         "e": format_time(calibration.effective_at),
         "a": dump_source(calibration.authority),
         "y": calibration.reason,

@@ -89,33 +89,13 @@ def initial_needs(events: Sequence[Event]) -> Needs:
             case Written():
                 _need_written(needs, event)
             case Corrected():
-                _need_retraction(needs, event)
-                needs.ids.add(build_fact_id(event.space, PointKind.CORRECTION, event.ref))
-                for memory_id in (*event.targets, *([event.replacement] if event.replacement else ())):
-                    needs.memories.add((event.space, memory_id))
-                    needs.mentions.add((event.space, memory_id))
-                    needs.children.add((event.space, memory_id))
-                if event.subject is not None:
-                    needs.subjects |= {(event.space, event.subject), (event.space, digest_subject(event.subject))}
-                    needs.corrected_subjects.add((event.space, event.subject))
-                if event.inline is not None:
-                    _need_written(needs, event.inline)
+                _need_corrected(needs, event)
             case Read():
                 needs.ids.add(build_fact_id(event.space, PointKind.READ, event.ref))
                 if event.session_id is not None:
                     needs.sessions.add((event.space, event.session_id))
-            case Audited():
-                _need_retraction(needs, event)
-                _need_memory(needs, event.space, event.memory_id)
-                needs.calibrations.add((event.space, PointKind.CALIBRATION.value))
-            case Calibrated():
-                _need_retraction(needs, event)
-                needs.ids.add(build_fact_id(event.space, PointKind.CALIBRATION, event.ref))
-            case Rated():
-                needs.calibrations.add((event.space, PointKind.CALIBRATION.value))
-                for memory_id in event.memory_ids:
-                    needs.memories.add((event.space, memory_id))
-                    needs.verdicts.add((event.space, memory_id))
+            case Audited() | Calibrated() | Rated():
+                _need_rating(needs, event)
             case Retracted():
                 needs.ids.add(build_retraction_id(event.space, event.event_source, event.event_id))
                 needs.events.add((event.space, build_event_key(event.event_source, event.event_id)))
@@ -124,6 +104,37 @@ def initial_needs(events: Sequence[Event]) -> Needs:
                 for parent in event.add if isinstance(event, Linked) else ():
                     needs.memories.add((event.space, parent))
     return needs
+
+
+def _need_corrected(needs: Needs, event: Corrected) -> None:
+    _need_retraction(needs, event)
+    needs.ids.add(build_fact_id(event.space, PointKind.CORRECTION, event.ref))
+    for memory_id in (*event.targets, *([event.replacement] if event.replacement else ())):
+        needs.memories.add((event.space, memory_id))
+        needs.mentions.add((event.space, memory_id))
+        needs.children.add((event.space, memory_id))
+    if event.subject is not None:
+        needs.subjects |= {(event.space, event.subject), (event.space, digest_subject(event.subject))}
+        needs.corrected_subjects.add((event.space, event.subject))
+    if event.inline is not None:
+        _need_written(needs, event.inline)
+
+
+def _need_rating(needs: Needs, event: Audited | Calibrated | Rated) -> None:
+    """Add what utilities are made from; of a plain write nobody has judged its memory yet, and nothing more is asked."""
+    space = event.space
+    if not isinstance(event, Rated):
+        _need_retraction(needs, event)
+    if isinstance(event, Calibrated):
+        needs.ids.add(build_fact_id(space, PointKind.CALIBRATION, event.ref))
+        return
+    needs.calibrations.add((space, PointKind.CALIBRATION.value))
+    if isinstance(event, Audited):
+        _need_memory(needs, space, event.memory_id)
+        return
+    for memory_id in event.memory_ids:
+        needs.memories.add((space, memory_id))
+        needs.verdicts.add((space, memory_id))
 
 
 def _need_retraction(needs: Needs, event: Written | Corrected | Audited | Calibrated) -> None:

@@ -346,6 +346,4 @@ def _take_calibrated(world: World, event: Calibrated, policy: Policy, intake: In
         return Disposition.WITHDRAWN
     calibration = build_calibration(event)
     world.ask_point(calibration.key)
-    return _store(
-        world, intake, calibration.key, dump_calibration(calibration, world.space), world.calibrations, calibration
-    )
+    return _store(world, intake, calibration.key, dump_calibration(calibration, world.space), world.calibrations, calibration)

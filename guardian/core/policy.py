@@ -97,7 +97,6 @@ class Policy:
             return False
         return authority.kind in self.correct_kinds or _is_named(authority, self.correct_actors)
 
-
     def believes_verdict(self, event: Audited) -> bool:
         """Tell whether the event's source may say what it says: of `gold` and `self` not everybody may be believed."""
         if event.channel not in {GOLD, SELF}:

@@ -18,6 +18,8 @@ from guardian.core.node import Node
 from guardian.core.policy import GOLD, SELF, Policy
 from guardian.core.world import World
 
+__all__ = ["GOLD", "SELF", "UNAUDITED", "deflate", "rate_records", "rests_on_calibration", "score_utility"]
+
 UNAUDITED = "unaudited"
 
 # Decimals of a utility. With more than some fifteen digits the embedded engine gives one number in nine back a step away from what it got:
