@@ -119,7 +119,6 @@ class Assessment:
         """How far it is to be believed: alpha* when it passes, else not at all."""
         return round(self.alpha.value, ALPHA_DECIMALS) if self.passes and self.alpha.value is not None else 0.0
 
-
     @property
     def trust(self) -> ChannelTrust:
         """What an activation says of it; a payoff is a variance of what lies in [-1, 1]."""
@@ -250,7 +249,9 @@ def assess_all(
         channels=assess_each([(name,) for name in sorted(counts)]),
         ensembles=assess_each(ensembles),
         is_whole=is_whole,
-        cells={"+".join(members): count_cells(records, members) for members in [*((name,) for name in sorted(counts)), *ensembles]},
+        cells={
+            "+".join(members): count_cells(records, members) for members in [*((name,) for name in sorted(counts)), *ensembles]
+        },
     )
 
 

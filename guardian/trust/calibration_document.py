@@ -111,7 +111,8 @@ def read_document(content: bytes, *, name: str) -> list[Activatable]:
         fault = exc.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, fault["loc"])) or "it"
         raise ConfigError(
-            f"{name} is no calibration: {place}: {fault['msg']}.", mend="export one with `guardian audit report --export FILE.json`."
+            f"{name} is no calibration: {place}: {fault['msg']}.",
+            mend="export one with `guardian audit report --export FILE.json`.",
         ) from exc
     return [_build_activatable(entry) for entry in document.calibrations]
 

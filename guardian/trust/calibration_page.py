@@ -118,7 +118,9 @@ def _draw_cells(one: Assessment, cells: Sequence[Cell]) -> str:
     marks = [draw_line([(0.0, 0.0), (1.0, 1.0)], kind="ideal"), *(draw_bubble(c.verdict, c.truth, c.count / most) for c in cells)]
     marks += [draw_line(line, kind="curve"), *(draw_dot(x, y) for x, y in line)]
     picture = draw_square(title=f"verdict and truth of {one.channel}", across="verdict V", up="truth U", marks=marks)
-    return _frame(picture, "Discs: labelled records by verdict and truth. Line: mean truth at each verdict; a channel that knows rises.")
+    return _frame(
+        picture, "Discs: labelled records by verdict and truth. Line: mean truth at each verdict; a channel that knows rises."
+    )
 
 
 def list_reliability(cells: Sequence[Cell]) -> list[tuple[float, float]]:
@@ -139,7 +141,9 @@ def _draw_variance(one: Assessment) -> str:
     best = leave_variance(one.alpha.value, **moments)
     marks = [draw_line([(x, y / top) for x, y in left], kind="curve"), draw_dot(one.alpha.value, best / top)]
     picture = draw_square(title=f"remaining variance of {one.channel}", across="alpha", up="Var(b') left", marks=marks, top=top)
-    return _frame(picture, "Variance of the bias that is left when a grade moves by &alpha; towards the verdict; the dot is &alpha;*.")
+    return _frame(
+        picture, "Variance of the bias that is left when a grade moves by &alpha; towards the verdict; the dot is &alpha;*."
+    )
 
 
 def _frame(picture: str, caption: str) -> str:

@@ -22,7 +22,8 @@ def draw_square(*, title: str, across: str, up: str, marks: Sequence[str], top: 
 
     Args:
         title: Told to screen readers.
-        across, up: Labels of the axes.
+        across: Label of the axis across.
+        up: Label of the axis up.
         marks: Shapes in units of the plot, as `place_x` and `place_y` give them.
         top: Value at the upper edge.
     """
@@ -77,7 +78,8 @@ def draw_intervals(
     Args:
         rows: Label, estimate, and whether its channel passes.
         title: Told to screen readers.
-        low, high: Ends of the axis.
+        low: Left end of the axis.
+        high: Right end of it.
         bounds: Values that decide.
     """
 
