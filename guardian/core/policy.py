@@ -28,7 +28,7 @@ class Policy:
         verify_kinds: Source kinds whose writes that say `verified` are believed.
         verify_actors: Actors (exact) that are believed, too, unless their kind is agent or unknown: what a sender may claim is
             capped by kind, and an actor's name alone is no proof.
-        correct_kinds: Authority kinds that may correct, retract, link and erase.
+        correct_kinds: Authority kinds that may correct, retract, link, erase and calibrate.
         correct_actors: Actors (exact) that may, too, unless their kind is agent or unknown.
         restate_threshold: Token-set ratio in [0, 1] from which one text restates another.
         session_window: How long before a write a read of its session counts.
@@ -92,7 +92,7 @@ class Policy:
         return event.source.kind in self.verify_kinds or _is_named(event.source, self.verify_actors)
 
     def trusts(self, authority: Authority | None) -> bool:
-        """Tell whether the authority may correct, retract, link and erase."""
+        """Tell whether the authority may correct, retract, link, erase and calibrate."""
         if authority is None:
             return False
         return authority.kind in self.correct_kinds or _is_named(authority, self.correct_actors)

@@ -21,7 +21,7 @@ class TrustSettings(Section):
         frozenset(), description="Actors that are believed, too, unless of kind agent or unknown."
     )
     correct_kinds: frozenset[SourceKind] = Field(
-        VERIFYING_KINDS | {SourceKind.USER}, description="Kinds that may correct, retract, link and erase."
+        VERIFYING_KINDS | {SourceKind.USER}, description="Kinds that may correct, retract, link, erase and calibrate."
     )
     correct_actors: frozenset[str] = Field(frozenset(), description="Actors that may, too, unless of kind agent or unknown.")
     topics: dict[str, SourceKind] = Field(

@@ -62,30 +62,35 @@ def is_stale(node: Node, mark: str | None) -> bool:
     return node.is_record and rests_on_calibration(node.verdicts or ()) and node.calibration != mark
 
 
-async def iter_stale(store: Store, calibrations: Calibrations, *, pattern: str = "*") -> AsyncIterator[Node]:
+async def iter_stale(
+    store: Store, calibrations: Calibrations, *, space: str | None = None, pattern: str = "*"
+) -> AsyncIterator[Node]:
     """Give the records whose utility was made by another calibration than the one in force; one pass over the records."""
     marks: dict[str, str | None] = {}
-    async for point in store.iter_points(kinds={PointKind.RECORD}):
-        space = point.payload["space"]
-        if not fnmatchcase(space, pattern):
+    async for point in store.iter_points(space=space, kinds={PointKind.RECORD}):
+        name = point.payload["space"]
+        if not fnmatchcase(name, pattern):
             continue
-        if space not in marks:
-            marks[space] = calibrations.policy(space).mark
+        if name not in marks:
+            marks[name] = calibrations.policy(name).mark
         node = load_node(point)
-        if is_stale(node, marks[space]):
+        if is_stale(node, marks[name]):
             yield node
 
 
 async def count_stale(store: Store, policy_of: PolicyOf, *, space: str | None = None) -> dict[str, int]:
-    """Count by space the records whose utility was made by another calibration than the one in force.
-
-    Costs one pass over the records of the spaces concerned.
-    """
+    """Count by space the records whose utility was made by another calibration than the one in force; one pass over the records."""
     calibrations = await load_calibrations(store, policy_of)
     counts: Counter[str] = Counter()
-    async for node in iter_stale(store, calibrations):
-        counts[node.space] += space in (None, node.space)
-    return {name: count for name, count in sorted(counts.items()) if count}
+    async for node in iter_stale(store, calibrations, space=space):
+        counts[node.space] += 1
+    return dict(sorted(counts.items()))
+
+
+async def has_calibration(store: Store, policy_of: PolicyOf) -> bool:
+    """Tell whether any calibration is or was in force here: without one nothing can be stale, and nothing need be read."""
+    was_ever = {PointKind.CALIBRATION, PointKind.RETRACTION}  # one that was taken back left a retraction, and perhaps utilities
+    return policy_of("").is_calibrated or bool(await store.count(kinds=was_ever))
 
 
 async def iter_rated(
