@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,16 @@ import pytest
 
 from examples.graded_bank import iter_events
 from guardian.cli.main import call
+from guardian.core.model import Event
+from guardian.stream.broker.embedded import EmbeddedBroker
+from tests.builders import as_wire, audited, written
+from tests.integration.test_cli import run
+from tests.integration.test_label_command import read_topic
 from tests.unit.trust.history import MODEL
+
+__all__ = ["run"]  # the fixture
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +116,36 @@ def test_a_dry_run_and_a_space_that_is_to_come(bank: str, capsys: pytest.Capture
     }
     assert read_json(capsys, "audit", "recompute", "--store", bank)["before"] == {}
     assert read_json(capsys, "audit", "activate", "cal.json", "--space", "new", "--store", bank)["activated"].keys() == {"new"}
+
+
+def test_beside_a_worker_both_go_to_the_topic(run: Run, tmp_path: Path, embedded_broker: EmbeddedBroker) -> None:
+    """The activation, then the wish to rate again, keyed by space; whoever reads them has nothing left to recompute, and sending twice adds nothing."""
+    env = {"GUARDIAN_KAFKA__BOOTSTRAP": embedded_broker.bootstrap, "GUARDIAN_KAFKA__TOPIC_PREFIX": "cal."}
+    assert run("topics", "apply", env=env).returncode == 0
+    history = [written("m", grade=0.9), audited("m", 0.1, channel="x", t=1), written("n", grade=0.9)]
+    write_events(tmp_path / "history.jsonl", history)
+    assert run("replay", "history.jsonl", "--store", "bank").returncode == 0
+    entry = {"id": "cal-1", "spaces": "*", "trusts": {"x": {"alpha": 0.75, "payoff": 0.1, "passes": True}}}
+    (tmp_path / "cal.json").write_text(json.dumps({"format": "guardian-calibration/1", "calibrations": [entry]}))
+    assert run("audit", "activate", "cal.json", "--space", "s", env=env).returncode == 0
+    ((key, activation),) = asyncio.run(read_topic(embedded_broker.bootstrap, "cal.guardian.events", 1))
+    assert (key, activation["type"], activation["data"]["channels"]["x"]["alpha"]) == ("s", "space.calibrated", 0.75)
+    (tmp_path / "a.jsonl").write_text(json.dumps(activation))
+    assert run("replay", "a.jsonl", "--store", "bank").returncode == 0
+
+    sent = [json.loads(run("audit", "recompute", "--store", "bank", "--to-topic", "--json", env=env).stdout) for _ in range(2)]
+    assert [one["events"] for one in sent] == [1, 1]
+    _, first, again = asyncio.run(read_topic(embedded_broker.bootstrap, "cal.guardian.events", 3))
+    assert first[1]["data"] == {"memory_ids": ["m"]}
+    assert first[1]["id"] == again[1]["id"]
+    (tmp_path / "b.jsonl").write_text("\n".join(json.dumps(event) for _, event in (first, again)))
+    assert run("replay", "b.jsonl", "--store", "bank").returncode == 0
+    left = json.loads(run("audit", "recompute", "--store", "bank", "--dry-run", "--json").stdout)
+    assert left["before"] == {}
+    rows = [json.loads(line) for line in run("export", "--store", "bank").stdout.splitlines()]
+    assert {row["memory_id"]: (row["utility"], row["calibration"]) for row in rows} == {"m": (0.3, "cal-1"), "n": (0.9, None)}
+
+
+def write_events(path: Path, events: list[Event]) -> None:
+    """Write events as lines of JSON."""
+    path.write_text("\n".join(json.dumps(as_wire(event)) for event in events))
