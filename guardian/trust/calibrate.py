@@ -57,7 +57,8 @@ EVERYWHERE = "*"
 _ID_DECIMALS, ALPHA_DECIMALS = 6, 4
 _SEED = 20_260_502
 _TAIL = 2.5
-_TENTHS = 10
+# Into which verdicts and truths are sorted for a picture.
+TENTHS = 10
 
 
 class Failure(StrEnum):
@@ -129,7 +130,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Labelled records with about this verdict and this truth, both at the middle of a tenth."""
+    """Labelled records whose verdicts lie in one tenth and whose truths in one; both are their means."""
 
     verdict: float
     truth: float
@@ -281,12 +282,11 @@ def assess(
 
 def count_cells(records: Sequence[Labelled], members: tuple[str, ...]) -> tuple[Cell, ...]:
     """Count the records that all members judged by tenths of verdict and truth."""
-    tenths = np.minimum((_tabulate(records, members)[:, 1:] * _TENTHS).astype(int), _TENTHS - 1)
-    counts = Counter((int(verdict), int(truth)) for verdict, truth in tenths)
-    return tuple(
-        Cell(verdict=(verdict + 0.5) / _TENTHS, truth=(truth + 0.5) / _TENTHS, count=count)
-        for (verdict, truth), count in sorted(counts.items())
-    )
+    table = _tabulate(records, members)[:, 1:]
+    tenths = np.minimum((table * TENTHS).astype(int), TENTHS - 1)
+    places, which = np.unique(tenths, axis=0, return_inverse=True)
+    groups = [table[which.reshape(-1) == number] for number in range(len(places))]
+    return tuple(Cell(verdict=float(group[:, 0].mean()), truth=float(group[:, 1].mean()), count=len(group)) for group in groups)
 
 
 def _tabulate(records: Sequence[Labelled], members: tuple[str, ...]) -> Sample:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
 from guardian.core.moment import format_time
 from guardian.core.numbers.interval import Estimate
 from guardian.core.numbers.lucid import leave_variance
-from guardian.trust.calibrate import LEAST_TRUTH, MOST_BIAS, Assessment, Calibration, Cell
+from guardian.trust.calibrate import LEAST_TRUTH, MOST_BIAS, TENTHS, Assessment, Calibration, Cell
 from guardian.trust.calibration_document import Report
 from guardian.trust.svg import draw_bars, draw_bubble, draw_dot, draw_intervals, draw_line, draw_square
 
@@ -124,12 +125,15 @@ def _draw_cells(one: Assessment, cells: Sequence[Cell]) -> str:
 
 
 def list_reliability(cells: Sequence[Cell]) -> list[tuple[float, float]]:
-    """List (verdict, mean truth) by rising verdict."""
-    sums: dict[float, tuple[float, int]] = {}
+    """List (mean verdict, mean truth) of each tenth of the verdicts, by rising verdict."""
+    tenths: dict[int, list[Cell]] = {}
     for cell in cells:
-        total, count = sums.get(cell.verdict, (0.0, 0))
-        sums[cell.verdict] = (total + cell.truth * cell.count, count + cell.count)
-    return [(verdict, total / count) for verdict, (total, count) in sorted(sums.items())]
+        tenths.setdefault(min(int(cell.verdict * TENTHS), TENTHS - 1), []).append(cell)
+    return [(_average(found, "verdict"), _average(found, "truth")) for _, found in sorted(tenths.items())]
+
+
+def _average(cells: Sequence[Cell], name: str) -> float:
+    return math.fsum(getattr(cell, name) * cell.count for cell in cells) / sum(cell.count for cell in cells)
 
 
 def _draw_variance(one: Assessment) -> str:

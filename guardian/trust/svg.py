@@ -11,7 +11,7 @@ from html import escape
 from guardian.core.numbers.interval import Estimate
 
 # Plot area of a square picture, and the room for its labels.
-_SIDE, _LEFT, _BOTTOM, _TOP = 200.0, 46.0, 34.0, 12.0
+_SIDE, _LEFT, _BOTTOM, _TOP = 200.0, 58.0, 34.0, 14.0
 # Width of the rows of intervals and bars, of which the labels take a part.
 _ROW, _LABELS, _VALUES = 22.0, 190.0, 250.0
 _TICKS = (0.0, 0.5, 1.0)

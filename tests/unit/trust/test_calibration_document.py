@@ -88,10 +88,10 @@ def test_cells_hold_every_record(calibration: Calibration) -> None:
     """Counts add up, the truth rises with the verdict of a channel that knows, and the id does not hang on the picture."""
     assert sum(cell.count for cell in calibration.cells["a"]) == 300
     line = list_reliability(calibration.cells["a"])
-    assert [verdict for verdict, _ in line] == [0.05, 0.95]
+    assert [verdict for verdict, _ in line] == [0.0, 1.0]
     assert line[0][1] < 0.3
     assert line[1][1] > 0.7
-    assert list_reliability([Cell(verdict=0.5, truth=0.0, count=3), Cell(verdict=0.5, truth=1.0, count=1)]) == [(0.5, 0.25)]
+    assert list_reliability([Cell(verdict=0.52, truth=0.0, count=3), Cell(verdict=0.56, truth=1.0, count=1)]) == [(0.53, 0.25)]
 
 
 def test_a_page_needs_nothing_and_believes_nobody(calibration: Calibration) -> None:
