@@ -31,6 +31,7 @@ from guardian.core.node import Node
 from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
+from guardian.core.policy import name_calibration
 from guardian.core.rules.card import induce_card
 
 # Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
@@ -277,6 +278,7 @@ def build_record_view(node: Node) -> RecordView:
         slots=node.slots,
         utility=node.utility,
         utility_basis=node.utility_basis,
+        calibration=None if node.calibration is None else name_calibration(node.calibration),
         kind=node.kind,
         subject=node.subject,
         is_verified=node.is_verified,
