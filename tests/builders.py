@@ -18,11 +18,13 @@ import orjson
 from guardian.contracts.codec import DecodePolicy, decode, encode_event
 from guardian.core.model import (
     Audited,
+    Calibrated,
     Corrected,
     Deleted,
     Erased,
     Event,
     Linked,
+    Rated,
     Read,
     Retracted,
     Written,
@@ -272,3 +274,37 @@ def erased(
         observed_at=None if observed is None else at(observed),
     )
     return cast("Erased", event_of(envelope("memory.erased", data, t=t, space=space, source=source, id=id)))
+
+
+def trust(alpha: float, payoff: float = 0.1, *, passes: bool = True, members: Sequence[str] = ()) -> dict[str, Any]:
+    """Build what a calibration says of a channel."""
+    return _named(alpha=alpha, payoff=payoff, passes=passes, members=list(members) or None)
+
+
+def calibrated(
+    calibration: str = "cal-1",
+    *,
+    by: str | None = "human_review",
+    effective: When | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **channels: Mapping[str, Any],
+) -> Calibrated:
+    """Build the activation of a calibration; `channels` are what `trust` gives."""
+    data = _named(
+        calibration=calibration,
+        channels=dict(channels),
+        authority=_origin(by),
+        effective_at=None if effective is None else at(effective),
+    )
+    return cast("Calibrated", event_of(envelope("space.calibrated", data, t=t, space=space, source=source, id=id)))
+
+
+def rated(
+    memory_ids: str | Iterable[str], *, t: When = 0, space: str = "s", source: str = "/test", id: str | None = None
+) -> Rated:
+    """Build the wish to rate memories again."""
+    data = {"memory_ids": _ids(memory_ids)}
+    return cast("Rated", event_of(envelope("memory.rated", data, t=t, space=space, source=source, id=id)))

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from guardian.cli.audit import audit
+from guardian.cli.audit_calibration import activate, deactivate, recompute
 from guardian.cli.audit_families import families
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
@@ -66,6 +67,9 @@ for command in (
 ):
     app.command()(command)
 audit.command("families")(families)
+audit.command("activate")(activate)
+audit.command("deactivate")(deactivate)
+audit.command("recompute")(recompute)
 app.add_typer(audit, name="audit")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")

@@ -174,7 +174,7 @@ class EventIdWire(WireModel):
 class RetractedData(WireModel):
     """Data of `memory.retracted`."""
 
-    event: EventIdWire = Field(description="The correction or verdict that is withdrawn.")
+    event: EventIdWire = Field(description="The correction, verdict or calibration that is withdrawn.")
     authority: SourceWire | None = Field(None, description="On whose word.")
     reason: str | None = Field(None, description="Why, for people.")
 
@@ -203,6 +203,33 @@ class ErasedData(WireModel):
     cascade: StrictBool | None = Field(None, description="Also erase what declares it as a parent, and so on.")
     authority: SourceWire | None = Field(None, description="On whose word.")
     observed_at: Time | None = Field(None, description="Revisions observed up to here are erased; default: the envelope's time.")
+
+
+class ChannelTrustWire(WireModel):
+    """What a calibration says of an evidence channel, or of the mean of several."""
+
+    alpha: Share = Field(description="How far it is believed, in [0, 1].")
+    payoff: Share = Field(description="Variance of the bias that it removes; of several channels the largest is used.")
+    passes: StrictBool = Field(description="Whether it may demote; one that fails demotes nothing.")
+    members: Ids | None = Field(None, description="Channels whose mean it is; absent: the channel of its own name.")
+
+
+class CalibratedData(WireModel):
+    """Data of `space.calibrated`."""
+
+    calibration: Id = Field(description="The calibration's id; `default` gives the space back to the settings.")
+    channels: dict[Id, ChannelTrustWire] = Field(description="What it says of each channel; one not named demotes nothing.")
+    authority: SourceWire | None = Field(None, description="On whose word; without trusted authority it is a dispute.")
+    effective_at: Time | None = Field(
+        None, description="From when it holds; default: the envelope's time, and never after it. The latest of a space holds."
+    )
+    reason: str | None = Field(None, description="Why, for people.")
+
+
+class RatedData(WireModel):
+    """Data of `memory.rated`."""
+
+    memory_ids: Ids = Field(description="Memories whose utilities are to be those of the calibration in force.")
 
 
 class Envelope(WireModel):
@@ -271,7 +298,32 @@ class ErasedEvent(Envelope):
     data: ErasedData = Field(description="What happened.")
 
 
-WireEvent = WrittenEvent | ReadEvent | CorrectedEvent | AuditedEvent | RetractedEvent | DeletedEvent | LinkedEvent | ErasedEvent
+class CalibratedEvent(Envelope):
+    """An authority activates a calibration: which evidence channels may demote in the space, and how far each is believed."""
+
+    type: Literal["space.calibrated"] = Field(description="Event type.")
+    data: CalibratedData = Field(description="What happened.")
+
+
+class RatedEvent(Envelope):
+    """Utilities are to be worked out again under the calibration in force; nothing new is said of the memories."""
+
+    type: Literal["memory.rated"] = Field(description="Event type.")
+    data: RatedData = Field(description="What happened.")
+
+
+WireEvent = (
+    WrittenEvent
+    | ReadEvent
+    | CorrectedEvent
+    | AuditedEvent
+    | RetractedEvent
+    | DeletedEvent
+    | LinkedEvent
+    | ErasedEvent
+    | CalibratedEvent
+    | RatedEvent
+)
 
 EVENT_MODELS: dict[str, type[WireEvent]] = {
     "memory.written": WrittenEvent,
@@ -282,4 +334,6 @@ EVENT_MODELS: dict[str, type[WireEvent]] = {
     "memory.deleted": DeletedEvent,
     "memory.linked": LinkedEvent,
     "memory.erased": ErasedEvent,
+    "space.calibrated": CalibratedEvent,
+    "memory.rated": RatedEvent,
 }

@@ -12,11 +12,26 @@ from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, dump_correction, dump_link, place_in_chain
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Erased, Event, EventRef, Linked, Retracted, Scope, Source, Status, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Erased,
+    Event,
+    EventRef,
+    Linked,
+    Rated,
+    Retracted,
+    Scope,
+    Source,
+    Status,
+    Written,
+)
 from guardian.core.node import Node
 from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
+from guardian.core.policy import name_calibration
 from guardian.core.rules.card import induce_card
 
 # Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
@@ -195,6 +210,8 @@ def _diff(stored: Mapping[str, Any], payload: Mapping[str, Any], *, is_whole: bo
 
 def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     disposition = decision.intake.dispositions[position]
+    if isinstance(event, Rated) and not _is_rated_anew(decision, event):
+        disposition = Disposition.DUPLICATE
     questions: list[Question] = []
     record = correction = None
     # A write that supersedes without being believed lands as a write; what it asked for is for a person to decide.
@@ -213,6 +230,17 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
         if correction.is_waiting and isinstance(event, Corrected):
             disposition = Disposition.WAITING
     return Outcome(event=event, disposition=disposition, record=record, correction=correction, questions=tuple(questions))
+
+
+def _is_rated_anew(decision: Decision, event: Rated) -> bool:
+    """Tell whether some record of the memories has another utility now, or has it by another calibration."""
+    nodes = [node for memory_id in event.memory_ids for node in decision.world.memory_nodes(memory_id)]
+    return any(
+        node.is_record
+        and node.stored is not None
+        and any(node.stored.get(name) != value for name, value in (("utility", node.utility), ("calibration", node.calibration)))
+        for node in nodes
+    )
 
 
 def _find_standings(decision: Decision, position: int, node: Node | None) -> list[Standing]:
@@ -250,6 +278,7 @@ def build_record_view(node: Node) -> RecordView:
         slots=node.slots,
         utility=node.utility,
         utility_basis=node.utility_basis,
+        calibration=None if node.calibration is None else name_calibration(node.calibration),
         kind=node.kind,
         subject=node.subject,
         is_verified=node.is_verified,
@@ -305,8 +334,10 @@ def _build_dispute(event: Event) -> Question:
         subjects, authority = event.targets, event.authority
     elif isinstance(event, (Erased, Linked)):
         subjects, authority = (event.memory_id,), event.authority
-    elif isinstance(event, Retracted):
+    elif isinstance(event, (Retracted, Calibrated)):
         authority = event.authority
+    elif isinstance(event, Audited):
+        subjects = (event.memory_id,)
     elif isinstance(event, Written):
         subjects, authority = event.supersedes, event.source
     kind = None if authority is None else authority.kind.value
@@ -315,6 +346,10 @@ def _build_dispute(event: Event) -> Question:
         detail["replacement"] = event.replacement
     elif isinstance(event, Written):
         detail["replacement"] = event.memory_id
+    elif isinstance(event, Audited):
+        detail["channel"] = event.channel
+    elif isinstance(event, Calibrated):
+        detail["calibration"] = event.calibration
     return Question(kind="dispute", subjects=tuple(sorted(set(subjects))), detail=detail)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from guardian.core.calibration import build_calibration, dump_calibration
 from guardian.core.claim import Claim, mark_withdrawn, prune_claims
 from guardian.core.fact import (
     Correction,
@@ -28,7 +29,19 @@ from guardian.core.fact import (
     dump_retraction,
     dump_verdict,
 )
-from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, Linked, Read, Retracted, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    Linked,
+    Rated,
+    Read,
+    Retracted,
+    Written,
+)
 from guardian.core.node import Node, build_record
 from guardian.core.point import PointKind
 from guardian.core.policy import Policy
@@ -98,7 +111,12 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
         case Read():
             return _take_read(world, event, intake)
         case Audited():
-            return _take_audited(world, event, intake)
+            return _take_audited(world, event, policy, intake)
+        case Calibrated():
+            return _take_calibrated(world, event, policy, intake)
+        case Rated():
+            world.rated.update(event.memory_ids)
+            return Disposition.APPLIED  # or a duplicate, which only the rating shows
         case Linked():
             if not policy.trusts(event.authority):
                 return Disposition.DISPUTED
@@ -131,7 +149,7 @@ def _store(
     return Disposition.APPLIED if is_new else Disposition.DUPLICATE
 
 
-def _is_retracted(world: World, event: Written | Corrected | Audited) -> bool:
+def _is_retracted(world: World, event: Written | Corrected | Audited | Calibrated) -> bool:
     retraction = build_retraction_id(world.space, event.ref.source, event.ref.id)
     return retraction in world.retractions or world.ask_point(retraction)
 
@@ -230,6 +248,7 @@ def _take_retracted(world: World, event: Retracted, policy: Policy, intake: Inta
     world.ask_events(key)
     _withdraw_corrections(world, event, intake)
     _withdraw_verdicts(world, event, intake)
+    _withdraw_calibrations(world, event, intake)
     _withdraw_claims(world, event, key, intake)
     return Disposition.DUPLICATE if is_stored else Disposition.APPLIED
 
@@ -253,6 +272,13 @@ def _withdraw_verdicts(world: World, event: Retracted, intake: Intake) -> None:
                 del verdicts[point_id]
                 intake.deletes.add(point_id)
                 world.touched.add(memory_id)
+
+
+def _withdraw_calibrations(world: World, event: Retracted, intake: Intake) -> None:
+    for key, calibration in list(world.calibrations.items()):
+        if _names(event, calibration.ref.source, calibration.ref.id):
+            del world.calibrations[key]
+            intake.deletes.add(key)
 
 
 def _withdraw_claims(world: World, event: Retracted, key: str, intake: Intake) -> None:
@@ -301,7 +327,9 @@ def _take_read(world: World, event: Read, intake: Intake) -> Disposition:
     return Disposition.APPLIED
 
 
-def _take_audited(world: World, event: Audited, intake: Intake) -> Disposition:
+def _take_audited(world: World, event: Audited, policy: Policy, intake: Intake) -> Disposition:
+    if not policy.believes_verdict(event):
+        return Disposition.DISPUTED
     if _is_retracted(world, event):
         return Disposition.WITHDRAWN
     verdict = build_verdict(event)
@@ -309,3 +337,13 @@ def _take_audited(world: World, event: Audited, intake: Intake) -> Disposition:
     world.verdicts(event.memory_id)  # asks for them
     known = world.verdict_facts[event.memory_id]
     return _store(world, intake, verdict.id, dump_verdict(event), known, verdict)
+
+
+def _take_calibrated(world: World, event: Calibrated, policy: Policy, intake: Intake) -> Disposition:
+    if not policy.trusts(event.authority):
+        return Disposition.DISPUTED
+    if _is_retracted(world, event):
+        return Disposition.WITHDRAWN
+    calibration = build_calibration(event)
+    world.ask_point(calibration.key)
+    return _store(world, intake, calibration.key, dump_calibration(calibration, world.space), world.calibrations, calibration)

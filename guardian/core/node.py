@@ -91,6 +91,7 @@ class Node:
         has_family_roots: Whether every root of it is seen and of a kind that a family stands or falls with.
         has_standing_root: Whether some root of it is neither felled nor erased.
         cascade_until: Erasures with cascade reach the memory up to this time.
+        calibration: Mark of the calibration that the utility was made by; None where it hangs on none, or without any.
     """
 
     id: str
@@ -154,6 +155,7 @@ class Node:
     deleted_by: str | None = None
     utility: float | None = None
     utility_basis: str | None = None
+    calibration: str | None = None
     verdicts: dict[str, Any] | None = None
     card: Card | None = None
 

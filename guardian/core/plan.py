@@ -16,6 +16,7 @@ class RecordView:
     """A record as it stands after the decision.
 
     Attributes:
+        calibration: Id of the calibration the utility was made by; None where it hangs on none, or without any.
         is_born_superseded: A correction that felled it was in effect when it was observed already.
     """
 
@@ -33,6 +34,7 @@ class RecordView:
     slots: tuple[Slot, ...]
     utility: float | None
     utility_basis: str | None
+    calibration: str | None
     kind: MemoryKind
     subject: str | None
     is_verified: bool
