@@ -3,6 +3,7 @@
 Only wiring and cli read it. Every field says its unit and meaning; secrets print as stars.
 """
 
+from guardian.settings.chat import ChatSettings
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
@@ -11,6 +12,7 @@ from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettin
 
 __all__ = [
     "TOML_NAME",
+    "ChatSettings",
     "EmbeddingSettings",
     "IngressSettings",
     "KafkaSettings",
