@@ -13,6 +13,7 @@ import typer
 
 from guardian.cli.audit import audit
 from guardian.cli.audit_families import families
+from guardian.cli.audit_run import run as audit_run
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
@@ -66,6 +67,7 @@ for command in (
 ):
     app.command()(command)
 audit.command("families")(families)
+audit.command("run")(audit_run)
 app.add_typer(audit, name="audit")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from guardian.chat.port import LaterError
 from guardian.contracts.codec import encode_event
@@ -189,19 +188,18 @@ async def test_the_task_may_be_named_in_the_metadata() -> None:
     ],
 )
 async def test_a_fault_of_a_channel_costs_its_own_say_alone(act: Any, answer: Answer, asked: int) -> None:
-    """It is tried again only where that may help, counted, and the other channel is heard; no memory's text is logged."""
+    """It is tried again only where that may help, told, and the other channel is heard; no words of a memory are told."""
     bank = Bank()
     await bank.send(episode())
     faulty, other = Checker(act), Checker(say(0.25))
     other.name = "other"  # type: ignore[misc] # for this one
-    told: list[tuple[str, Answer]] = []
-    with capture_logs() as logs:
-        (verdict,) = await audit(bank, faulty, other, note=lambda channel, found, _seconds: told.append((channel, found)))
+    told: list[Told] = []
+    (verdict,) = await audit(bank, faulty, other, note=told.append)
     assert isinstance(verdict, Audited)
     assert verdict.channel == "other"
-    assert sorted(told) == [("checker", answer), ("other", Answer.JUDGED)]
+    assert sorted((one.channel, one.answer) for one in told) == [("checker", answer), ("other", Answer.JUDGED)]
     assert len(faulty.seen) == asked
-    assert "the text of a memory" not in repr(logs)
+    assert "the text" not in repr(told)
 
 
 async def test_a_channel_that_hangs_is_cut_off() -> None:
@@ -214,10 +212,10 @@ async def test_a_channel_that_hangs_is_cut_off() -> None:
             await asyncio.Event().wait()
             return None
 
-    told: list[Answer] = []
+    told: list[Told] = []
     limits = AuditLimits(case_timeout_s=0.01, tries=2, retry_pause_s=0.001)
-    assert await audit(bank, Hanging(say(1)), limits=limits, note=lambda _c, found, _s: told.append(found)) == []
-    assert told == [Answer.TIMED_OUT]
+    assert await audit(bank, Hanging(say(1)), limits=limits, note=told.append) == []
+    assert [one.answer for one in told] == [Answer.TIMED_OUT]
 
 
 async def test_what_is_no_episode_or_is_there_no_more_is_not_judged() -> None:
