@@ -17,7 +17,7 @@ from guardian.core.node import Node
 from guardian.core.payload import load_node
 from guardian.core.point import PointKind
 from guardian.errors import ConfigError, DependencyError
-from guardian.trust.auditor import MAX_EVIDENCE_BYTES, Answer, AuditLimits, Auditor
+from guardian.trust.auditor import MAX_EVIDENCE_BYTES, Answer, AuditLimits, Auditor, Told
 from guardian.trust.channel import Case, Finding
 from guardian.trust.channels.outcome import ReportedOutcome
 from tests.builders import erased, event_of, written
