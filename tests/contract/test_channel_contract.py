@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, closing
@@ -17,7 +18,7 @@ from guardian.errors import ConfigError, DependencyError
 from guardian.settings import Settings
 from guardian.trust import registry
 from guardian.trust.auditor import check_finding
-from guardian.trust.channel import Case, Channel, Finding, Report
+from guardian.trust.channel import Case, Channel, Report
 from guardian.wiring import open_channel
 from tests.builders import written
 from tests.chat_server import ChatServer, serve_chat
@@ -33,7 +34,7 @@ SPOKEN = {
     "retrieval": {"answer": "The museum opens at nine on weekdays."},
     "outcome": {"outcome": "tests passed"},
     "regrader": {"answer": "It is twelve."},
-    "shout": {"answer": "LOUD"},
+    "shouting": {"answer": "LOUD"},
 }
 HOSTILE = [
     "",
@@ -51,18 +52,12 @@ HOSTILE = [
 ]
 
 
-class Shout:
-    """A channel of a third party: capitals are wrong."""
-
-    name = "shout"
-    version = "1"
-    grows = False
-
-    async def judge(self, case: Case) -> Finding | None:
-        """Judge an answer by its letters."""
-        if not case.answer or not case.answer.strip() or case.language not in {None, "text"}:
-            return None
-        return Finding(value=float(case.answer != case.answer.upper()), reason="read")
+# The example of the page, run as it stands there.
+_PAGE = (Path(__file__).parents[2] / "docs" / "trust.md").read_text("utf-8")
+_EXAMPLE: dict[str, Any] = {}
+exec(compile(re.findall(r"```python\n(.*?)```", _PAGE, re.DOTALL)[0], "docs/trust.md", "exec"), _EXAMPLE)  # the page's own code
+Shouting: type[Channel] = _EXAMPLE["Shouting"]
+((POINT_NAME, _),) = re.findall(r'^([\w-]+) = "([\w.]+:Shouting)"$', _PAGE, re.MULTILINE)
 
 
 def case(**fields: Any) -> Case:
@@ -78,7 +73,7 @@ async def server() -> AsyncIterator[ChatServer]:
         yield served
 
 
-@pytest_asyncio.fixture(params=[*registry.BUILT_IN, "shout"])
+@pytest_asyncio.fixture(params=[*registry.BUILT_IN, "shouting"])
 async def channel(
     request: pytest.FixtureRequest, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Channel]:
@@ -89,8 +84,8 @@ async def channel(
         database.commit()
     bank = Bank()
     await bank.send(written("page", "The museum opens at nine on weekdays.", src="document", kind="fact"))
-    point = EntryPoint(name="shout", value=f"{__name__}:Shout", group=registry.ENTRY_POINT_GROUP)
-    monkeypatch.setattr(EntryPoint, "load", lambda self: Shout)
+    point = EntryPoint(name=POINT_NAME, value="my_package.guardian:Shouting", group=registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(EntryPoint, "load", lambda self: Shouting)
     monkeypatch.setattr(registry, "entry_points", lambda group: [point])
     settings = Settings(
         audit={"database": str(tmp_path / "music.db"), "query_timeout_s": 2.0},
@@ -102,7 +97,7 @@ async def channel(
 
 async def test_a_channel_says_who_it_is(channel: Channel) -> None:
     """Its name, a version, and whether what it looks at grows: words that calibrations and verdicts refer to."""
-    assert channel.name in {*registry.BUILT_IN, "shout"}
+    assert channel.name in {*registry.BUILT_IN, "shouting"}
     assert channel.version
     assert channel.grows in {True, False}
 
@@ -187,18 +182,18 @@ class TestThirdParties:
 
     def test_only_what_is_named_is_loaded(self, install: Any) -> None:
         """A broken package that nobody asked for harms nobody."""
-        install(broken=ImportError("no module"), shout=Shout)
-        assert registry.load_foreign("shout").name == "shout"
+        install(broken=ImportError("no module"), shouting=Shouting)
+        assert registry.load_foreign("shouting").name == "shouting"
 
     def test_a_name_that_nobody_has_is_told_with_those_that_there_are(self, install: Any) -> None:
         """Built in and installed."""
-        install(shout=Shout)
-        with pytest.raises(ConfigError, match=r"shoot.*execution.*shout"):
+        install(shouting=Shouting)
+        with pytest.raises(ConfigError, match=r"shoot.*execution.*shouting"):
             registry.load_foreign("shoot")
 
     @pytest.mark.parametrize("name", ["gold", "self"])
     def test_nobody_takes_the_name_of_people_or_of_the_agent(self, install: Any, name: str) -> None:
         """A channel called gold would be ground truth."""
-        install(**{name: Shout})
+        install(**{name: Shouting})
         with pytest.raises(ConfigError, match="is taken"):
             registry.load_foreign(name)
