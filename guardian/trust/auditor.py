@@ -136,10 +136,12 @@ class Auditor:
         record = await fetch_record(self._store, record_id)
         if record is None:
             return []  # erased, or of a text whose correction was retracted
-        nodes = [record] if is_episode(record) else []
-        if is_report(record):
-            nodes += await fetch_reported(self._store, record)
-        return [event for node in nodes for event in await self.judge(node)]
+        events = await self.judge(record) if is_episode(record) else []
+        growing = tuple(channel for channel in self.channels if channel.grows)
+        if growing and is_report(record):
+            for node in await fetch_reported(self._store, record):
+                events += await self._judge(node, growing)
+        return events
 
     async def judge(self, node: Node) -> list[Event]:
         """Have one whole record judged by all channels that have not.
@@ -147,9 +149,12 @@ class Auditor:
         Raises:
             DependencyError: The store is away.
         """
+        return await self._judge(node, self.channels)
+
+    async def _judge(self, node: Node, asked: Sequence[Channel]) -> list[Event]:
         standing = await self._fetch_verdicts(node)
-        channels = [one for one in self.channels if one.grows or not is_said(standing[one.name], one)]
-        for one in self.channels:
+        channels = [one for one in asked if one.grows or not is_said(standing[one.name], one)]
+        for one in asked:
             if one not in channels:
                 self._note(Told(channel=one.name, answer=Answer.KNOWN))
         if not channels:
@@ -187,30 +192,33 @@ class Auditor:
         """Ask a channel, again while it is away; None when it has nothing to say, or cannot."""
         started, pause_s = time.perf_counter(), self._limits.retry_pause_s
         for attempt in range(1, self._limits.tries + 1):
-            answer, finding, fault = await self._ask_once(channel, case)
-            if answer not in {Answer.AWAY, Answer.TIMED_OUT} or attempt == self._limits.tries:
+            answer, finding, fault, wait_s = await self._ask_once(channel, case)
+            # A budget of minutes is waited for, one of the day is not.
+            if attempt == self._limits.tries or wait_s is None or wait_s > self._limits.case_timeout_s:
                 self._note(Told(channel=channel.name, answer=answer, spent_s=time.perf_counter() - started, fault=fault))
                 return finding
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(max(pause_s, wait_s))
             pause_s *= 2
         raise AssertionError("the last try returns")
 
-    async def _ask_once(self, channel: Channel, case: Case) -> tuple[Answer, Finding | None, str]:
+    async def _ask_once(self, channel: Channel, case: Case) -> tuple[Answer, Finding | None, str, float | None]:
+        """Ask once: give the answer, the finding, what was wrong, and after how many seconds it is worth asking again."""
         try:
             async with asyncio.timeout(self._limits.case_timeout_s):
                 finding = await channel.judge(case)
             if finding is None:
-                return Answer.SILENT, None, ""
-            return Answer.JUDGED, check_finding(finding), ""
+                return Answer.SILENT, None, "", None
+            return Answer.JUDGED, check_finding(finding), "", None
         except LaterError as exc:
-            return Answer.OVER_BUDGET, None, str(exc)
+            return Answer.OVER_BUDGET, None, str(exc), exc.wait_s
         except DependencyError as exc:
-            return Answer.AWAY, None, str(exc)
+            return Answer.AWAY, None, str(exc), 0.0
         except TimeoutError:
-            return Answer.TIMED_OUT, None, f"no answer in {self._limits.case_timeout_s:g} s"
+            return Answer.TIMED_OUT, None, f"no answer in {self._limits.case_timeout_s:g} s", 0.0
         except Exception as exc:  # noqa: BLE001 # channels are anybody's code: a fault of one costs its own say on this case
             # Of foreign errors the name alone: a message, or a traceback, may quote a memory.
-            return Answer.FAILED, None, str(exc) if isinstance(exc, GuardianError | _FaultyError) else type(exc).__name__
+            fault = str(exc) if isinstance(exc, GuardianError | _FaultyError) else type(exc).__name__
+            return Answer.FAILED, None, fault, None
 
 
 class _FaultyError(ValueError):

@@ -152,7 +152,7 @@ def build_audit_side(settings: Settings) -> tuple[SideSetup, ...]:
                 release=opened.pop_all().aclose,
             )
 
-    concurrency = settings.audit.concurrency
+    audit, concurrency = settings.audit, settings.audit.concurrency
     return (
         SideSetup(
             role=Role.AUDIT,
@@ -160,5 +160,7 @@ def build_audit_side(settings: Settings) -> tuple[SideSetup, ...]:
             open_agent=open_agent,
             concurrency=concurrency,
             batch_requests=4 * concurrency,
+            # All tries with their pauses, and a minute for a turn; twice, as a report has several episodes judged.
+            patience_s=2 * (2 * audit.tries * audit.case_timeout_s + 2**audit.tries * audit.retry_pause_s + 60),
         ),
     )

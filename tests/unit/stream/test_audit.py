@@ -37,7 +37,7 @@ async def ask(*events: Event) -> list[Any]:
         written("m", kind="episode"),
         written("m", kind="skill"),
         written("m", kind="fact", grade=0.4),
-        written("m", kind="other", src="tool", ref="task-7"),
+        written("m", kind="other", src="tool", ref="task-7", episode={"outcome": "passed"}),
     ],
     ids=["episode", "skill", "graded", "report"],
 )
@@ -53,14 +53,15 @@ async def test_what_can_be_judged_is_asked_about(event: Event) -> None:
     "event",
     [
         written("m", kind="fact", src="document", ref="page"),
-        written("m", kind="other", src="tool"),
+        written("m", kind="other", src="tool", ref="task-7"),
+        written("m", kind="other", src="agent", ref="task-7", episode={"outcome": "passed"}),
         read(["m"]),
         corrected(["m"]),
         audited("m", channel="checker", value=0.5),
         deleted("m"),
         erased("m"),
     ],
-    ids=["fact", "tool without a task", "read", "correction", "verdict", "deletion", "erasure"],
+    ids=["fact", "tool's text", "agent's outcome", "read", "correction", "verdict", "deletion", "erasure"],
 )
 async def test_nothing_else_is(event: Event) -> None:
     """A verdict least of all: it would ask for itself for ever."""

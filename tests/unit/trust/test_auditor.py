@@ -70,6 +70,13 @@ async def find(bank: Bank, memory_id: str = "e") -> Node:
     return node
 
 
+def report(memory_id: str, outcome: str, *, t: float = 5, **fields: Any) -> Event:
+    """Write a tool's report on the task."""
+    return written(
+        memory_id, "The run is over", t=t, **{"src": "tool", "ref": "task-7", "episode": {"outcome": outcome}, **fields}
+    )
+
+
 async def audit(bank: Bank, *channels: Any, memory_id: str = "e", limits: AuditLimits = QUICK, note: Any = None) -> list[Event]:
     """Have a memory's record judged, as a request for it would."""
     record = await find(bank, memory_id)
@@ -130,7 +137,7 @@ async def test_what_a_tool_reports_later_is_found_by_the_task(is_first: bool) ->
     bank = Bank()
     parts = [
         episode(ref="task-7", episode={"outcome": "passed"}),
-        written("report", "tests failed", src="tool", ref="task-7", t=5),
+        report("report", "tests failed"),
     ]
     for event in reversed(parts) if is_first else parts:
         await bank.send(event)
@@ -147,25 +154,43 @@ async def test_a_later_report_takes_the_place_of_what_was_known_before() -> None
     await deliver(bank, await audit(bank, ReportedOutcome()))
     assert ((await find(bank)).verdicts or {})["outcome"] == [1.0, 1]
     for number, (text, value) in enumerate([("failed", 0.0), ("passed", 0.5)]):
-        await bank.send(written(f"r{number}", text, src="tool", ref="task-7", t=5 + number))
+        await bank.send(report(f"r{number}", text, t=5 + number))
         await deliver(bank, await audit(bank, ReportedOutcome(), memory_id=f"r{number}"))
         assert ((await find(bank)).verdicts or {})["outcome"] == [value, 1]
     assert await audit(bank, ReportedOutcome()) == []
 
 
-async def test_an_agents_own_word_is_no_report() -> None:
-    """Nor is a record that it wrote on the same task."""
+async def test_a_report_asks_nobody_whose_case_is_as_it_was() -> None:
+    """A re-grader that costs is not asked about an episode for each report on its task."""
     bank = Bank()
-    await bank.send(episode(ref="task-7"), written("note", "passed", src="agent", ref="task-7", t=5))
+    await bank.send(episode(ref="task-7"), report("report", "failed"))
+    checker = Checker(say(0.5))
+    (verdict,) = await audit(bank, checker, ReportedOutcome(), memory_id="report")
+    assert isinstance(verdict, Audited)
+    assert (verdict.channel, checker.seen) == ("outcome", [])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        report("note", "passed", src="agent"),
+        report("note", "passed", ref="task-8"),
+        written("note", "passed", src="tool", ref="task-7", t=5),
+        written("note", "0", src="tool", ref="task-7", t=5),
+    ],
+    ids=["the agent's", "of another task", "a tool's text", "a tool's result"],
+)
+async def test_what_is_no_tools_outcome_of_this_task_is_no_report(other: Event) -> None:
+    """Nobody's word on the task but a tool's, and not what a tool returned by the way."""
+    bank = Bank()
+    await bank.send(episode(ref="task-7"), other)
     assert await audit(bank, ReportedOutcome()) == []
 
 
 async def test_the_task_may_be_named_in_the_metadata() -> None:
     """Where `source.ref` says something else."""
     bank = Bank()
-    await bank.send(
-        episode(ref="chat-1", metadata={"task_id": "task-7"}), written("report", "reward: 0.5", src="tool", ref="task-7", t=5)
-    )
+    await bank.send(episode(ref="chat-1", metadata={"task_id": "task-7"}), report("report", "reward: 0.5"))
     (verdict,) = await audit(bank, ReportedOutcome())
     assert isinstance(verdict, Audited)
     assert verdict.value == 0.5
@@ -176,7 +201,9 @@ async def test_the_task_may_be_named_in_the_metadata() -> None:
     [
         (fail(DependencyError("down", dependency="model")), Answer.AWAY, 2),
         (fail(TimeoutError()), Answer.TIMED_OUT, 2),
+        (fail(LaterError("spent for the day", wait_s=9_000.0)), Answer.OVER_BUDGET, 1),
         (fail(LaterError("spent")), Answer.OVER_BUDGET, 1),
+        (fail(LaterError("spent for the second", wait_s=0.01)), Answer.OVER_BUDGET, 2),
         (fail(ConfigError("no such model")), Answer.FAILED, 1),
         (fail(ZeroDivisionError("the text of a memory")), Answer.FAILED, 1),
         (say(1.5), Answer.FAILED, 1),
