@@ -10,6 +10,7 @@ import pytest
 from guardian.core.model import Event
 from guardian.settings import Settings
 from guardian.stream.audit import ask_for_audit
+from guardian.stream.plane.batch import Role
 from guardian.wiring import build_worker_setup
 from tests.builders import audited, corrected, deleted, erased, read, written
 from tests.property.bank import Bank
@@ -100,3 +101,12 @@ def test_a_worker_asks_and_answers_only_where_a_channel_is_named() -> None:
     assert TOPIC in asking.needed_topics
     guard = build_worker_setup(Settings(audit={"channels": ["outcome"]}, roles={"guard"}))
     assert (guard.sides, TOPIC in guard.needed_topics) == ((), True)
+
+
+def test_the_watchdog_waits_for_the_longest_case_and_for_the_guard_no_longer() -> None:
+    """A judge that may take an hour does not have its worker ended for it."""
+    setup = build_worker_setup(Settings(audit={"channels": ["outcome"], "case_timeout_s": 3_600.0, "tries": 2}))
+    assert setup.measure_patience_s(Role.AUDIT) > 2 * 3_600
+    assert setup.measure_patience_s(Role.CANONICAL) == setup.limits.watchdog_s
+    quick = build_worker_setup(Settings(audit={"channels": ["outcome"], "case_timeout_s": 1.0}))
+    assert quick.measure_patience_s(Role.AUDIT) == quick.limits.watchdog_s
