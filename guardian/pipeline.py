@@ -30,7 +30,7 @@ from guardian.embed.bm25 import bm25_document, bm25_query
 from guardian.embed.fill import embed_texts
 from guardian.embed.port import Embedder
 from guardian.errors import ConflictError, DependencyError, InvariantError
-from guardian.ports import Fence, Publisher, SearchQuery, Store
+from guardian.ports import Fence, OutcomeMessage, Publisher, SearchQuery, Store
 
 # Rounds of asking before a decision is taken to be a bug. Plain batches take one or two; cut lineage takes one a step.
 MAX_ROUNDS = 500
@@ -83,6 +83,7 @@ class Pipeline:
         policy_of: Gives the policy of a space.
         embedder: Makes dense vectors, or None to store records with BM25 alone.
         publisher: Takes outcomes, or None to publish nothing (a replay publishes only when asked).
+        asks: Build further messages from an outcome, such as requests to agents on side topics; published with it.
         decide_in_thread: Points from which a decision is made off the event loop, so that heartbeats go on.
     """
 
@@ -90,6 +91,7 @@ class Pipeline:
     policy_of: Callable[[str], Policy]
     embedder: Embedder | None = None
     publisher: Publisher | None = None
+    asks: tuple[Callable[[Outcome], Sequence[OutcomeMessage]], ...] = ()
     decide_in_thread: int = 2_000
 
     async def process(
@@ -115,7 +117,8 @@ class Pipeline:
         if self.publisher is not None:
             started = time.perf_counter()
             outcomes = await self._offer_candidates(plan.outcomes)
-            await self.publisher.publish([message for outcome in outcomes for message in build_messages(outcome)])
+            builders = (build_messages, *self.asks)
+            await self.publisher.publish([message for outcome in outcomes for build in builders for message in build(outcome)])
             report.publish_ms = _since(started)
         return report
 

@@ -9,6 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from guardian.errors import DependencyError
+
+
+class LaterError(DependencyError):
+    """Not now: a budget is used up, or the endpoint limits how often it is asked. Whoever asks puts the work off.
+
+    Attributes:
+        wait_s: Seconds after which it is worth asking again; None where nobody knows.
+    """
+
+    def __init__(self, message: str, *, wait_s: float | None = None) -> None:
+        self.wait_s = wait_s
+        super().__init__(message, dependency="model")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
@@ -24,7 +38,8 @@ class ChatRequest:
 
     Attributes:
         messages: In order; the first is mostly the system's.
-        schema: JSON Schema of the answer, used where the endpoint has structured output; None for plain text.
+        schema: JSON Schema of the answer, used where the endpoint has structured output; None for plain text. Strict endpoints want
+            every property required and `additionalProperties` false.
         schema_name: Name of the schema, of letters, digits, `_` and `-`.
         temperature: At least 0; 0 for the likeliest answer.
         max_tokens: Longest answer, tokens.
@@ -72,8 +87,10 @@ class ChatModel(Protocol):
         """Ask once; retries within its limits are its own affair.
 
         Raises:
-            DependencyError: The endpoint is away, refuses for now, or took too long; the same may be asked later.
-            ConfigError: It will never answer such a request (no such model, a key that is refused).
+            LaterError: A budget is used up, or the endpoint limits how often it is asked; a DependencyError that names a wait.
+            DependencyError: The endpoint is away, took too long, or what it says cannot be read; the same may be asked later.
+            RecordError: It refuses this one request for its content (`request_refused`): too long, filtered.
+            ConfigError: It will never answer any request (no such model, a key that is refused).
         """
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ import typer
 from guardian.cli.audit import audit
 from guardian.cli.audit_calibration import activate, deactivate, recompute
 from guardian.cli.audit_families import families
+from guardian.cli.audit_run import run as audit_run
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
@@ -70,6 +71,7 @@ audit.command("families")(families)
 audit.command("activate")(activate)
 audit.command("deactivate")(deactivate)
 audit.command("recompute")(recompute)
+audit.command("run")(audit_run)
 app.add_typer(audit, name="audit")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")

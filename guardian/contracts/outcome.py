@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -208,7 +208,21 @@ class DeadLetter(Outcome):
         return [(entry.name, None if entry.value is None else base64.b64decode(entry.value)) for entry in self.headers]
 
 
-OUTCOME_MODELS: tuple[type[Outcome], ...] = (EnrichedRecord, SupersessionNotice, ReviewItem, DeadLetter)
+class AuditRequest(Outcome):
+    """A record that evidence channels are to judge, off the write path."""
+
+    published_to: ClassVar[str] = "guardian.audit-requests"
+    event_type: ClassVar[str] = "guardian.audit.requested"
+
+    space: str = Field(description="The memory bank.")
+    memory_id: str = Field(description="The memory.")
+    revision: str = Field(description="The revision of the memory.")
+    record_id: str = Field(description="UUID of the record in the store.")
+
+
+# What agents on side topics are asked; a worker needs such a topic only where one of its roles answers it.
+REQUEST_MODELS: tuple[type[Outcome], ...] = (AuditRequest,)
+OUTCOME_MODELS: tuple[type[Outcome], ...] = (EnrichedRecord, SupersessionNotice, ReviewItem, DeadLetter, *REQUEST_MODELS)
 
 
 def build_outcome_id(outcome: Outcome) -> str:
@@ -315,6 +329,27 @@ def read_dead_letter(value: bytes) -> DeadLetter:
         return DeadLetter.model_validate(document.get("data"))
     except ValidationError as exc:
         detail = f"is no dead letter: {exc.error_count()} faults."
+        raise build_record_error(Reason.WRONG_TYPE, detail, path="data") from exc
+
+
+Request = TypeVar("Request", bound=Outcome)
+
+
+def read_request(value: bytes | None, headers: Headers, model: type[Request]) -> Request:
+    """Read a request back from its topic; fields that a later version added are passed over.
+
+    Raises:
+        RecordError: It is no such request.
+    """
+    document = open_envelope(value, headers).attributes
+    data = document.get("data")
+    if document.get("type") != model.event_type:
+        raise build_record_error(Reason.TYPE_UNKNOWN, f"is no {model.event_type}.", path="type")
+    try:
+        known = {name: data[name] for name in model.model_fields if name in data} if isinstance(data, dict) else data
+        return model.model_validate(known)
+    except ValidationError as exc:
+        detail = f"is no {model.event_type}: {exc.error_count()} faults."
         raise build_record_error(Reason.WRONG_TYPE, detail, path="data") from exc
 
 

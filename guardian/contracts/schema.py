@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from guardian.contracts.outcome import OUTCOME_MODELS, OUTCOME_SOURCE, Outcome
+from guardian.contracts.outcome import OUTCOME_MODELS, OUTCOME_SOURCE, REQUEST_MODELS, Outcome
 from guardian.contracts.wire import EVENT_MODELS
 
 TOPICS = Path(__file__).resolve().parents[2] / "topics"
@@ -78,7 +78,8 @@ def build_asyncapi() -> dict[str, Any]:
         topic, kind = model.published_to, model.event_type
         channels[topic] = _channel(topic, model.__doc__ or "", [kind])
         messages[kind] = _message(topic, kind, model)
-        operations[f"send-{topic.removeprefix('guardian.')}"] = _operation("send", topic, [kind])
+        actions = ("send", "receive") if model in REQUEST_MODELS else ("send",)
+        operations |= {f"{action}-{topic.removeprefix('guardian.')}": _operation(action, topic, [kind]) for action in actions}
     return {
         "asyncapi": "3.0.0",
         "info": {

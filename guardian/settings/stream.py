@@ -18,7 +18,9 @@ class KafkaSettings(Section):
     """The brokers, and what is read from them."""
 
     bootstrap: str = Field("127.0.0.1:9092", description="Brokers, host:port, comma-separated.")
-    group: str = Field("guardian", description="Prefix of the consumer groups: <group>.guard and <group>.ingress.")
+    group: str = Field(
+        "guardian", description="Prefix of the consumer groups: <group>.guard, <group>.ingress, and one for each side topic."
+    )
     topic_prefix: str = Field("", description="Put before the names of all topics of Guardian, for several on one cluster.")
     events_topic: str = Field("guardian.events", description="The canonical topic, keyed by space; without the prefix.")
     ingress_topics: tuple[str, ...] = Field((), description="Agents' own topics with native events, any key.")

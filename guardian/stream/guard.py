@@ -38,6 +38,7 @@ class Guard:
     """
 
     role = Role.CANONICAL
+    gives_way = False
 
     def __init__(
         self,

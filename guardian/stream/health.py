@@ -1,7 +1,8 @@
 """Health: what the worker knows about itself, as data. The pages and the watchdog read it, the data planes write it.
 
 Live is a worker whose event loop answers: a plain answer is the proof. Ready is one that can take part: the store is open, the broker
-answers, every data plane owns partitions or stands by for them, and no batch waits for something that is away.
+answers, every data plane owns partitions or stands by for them, and no batch waits for something that is away. Side topics are off the
+write path and speak only where a worker has nothing else.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class Health:
     def is_ready(self) -> bool:
         """Tell whether the worker can take part."""
         is_started = self.is_store_open and bool(self.planes)
-        return is_started and not self._away & {"store", "broker"} and all(plane.is_ready for plane in self.planes.values())
+        told = [plane for role, plane in self.planes.items() if not role.is_side] or self.planes.values()
+        return is_started and not self._away & {"store", "broker"} and all(plane.is_ready for plane in told)
 
     def note_ages(self) -> None:
         """Bring the metrics that grow by themselves up to date."""

@@ -35,6 +35,7 @@ class Ingress:
     """
 
     role = Role.INGRESS
+    gives_way = False
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import structlog
 
 from guardian.contracts.admission import DecodePolicy
-from guardian.contracts.outcome import OUTCOME_MODELS, DeadLetter
+from guardian.contracts.outcome import OUTCOME_MODELS, REQUEST_MODELS, DeadLetter, Outcome
 from guardian.core.needs import Needs
 from guardian.core.point import PointKind
 from guardian.errors import ConfigError, DependencyError, InvariantError
@@ -41,6 +41,7 @@ from guardian.stream.plane.batch import Role, Work
 from guardian.stream.plane.loop import Plane
 from guardian.stream.publisher import KafkaPublisher
 from guardian.stream.shell import PageServer, Shell, build_app, build_pages
+from guardian.stream.side import Agent, SideSetup, SideWork
 from guardian.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger(__name__)
@@ -62,9 +63,11 @@ class WorkerSetup:
     """Everything a worker is made of.
 
     Attributes:
-        roles: `guard`, `ingress` or both.
+        roles: What it does, of `guard`, `ingress` and the agents of `sides`.
         build_policy: Gives what the codec refuses, for a vector size.
         open_pipeline: Opens the store and the model; called again when it fails because something is away.
+        asked: Requests that the guard publishes.
+        sides: Side topics whose requests it answers.
         translator: Turns records of agents' topics into events; None where all are Guardian's own.
         schemas: Those of a schema registry, for the translator.
     """
@@ -76,6 +79,8 @@ class WorkerSetup:
     roles: frozenset[str]
     build_policy: Callable[[int], DecodePolicy]
     open_pipeline: Callable[[Publisher], Awaitable[Pipeline]]
+    asked: tuple[type[Outcome], ...] = ()
+    sides: tuple[SideSetup, ...] = ()
     translator: Translator | None = None
     schemas: SchemaCache | None = None
 
@@ -88,6 +93,16 @@ class WorkerSetup:
     def own_topics(self) -> frozenset[str]:
         """Full names of all topics that Guardian writes."""
         return frozenset({self.events_topic, *(self.kafka.topic_prefix + model.published_to for model in OUTCOME_MODELS)})
+
+    @property
+    def needed_topics(self) -> frozenset[str]:
+        """Full names of those of them that must be there: a side topic is needed only where something is asked or answered on it."""
+        unused = set(REQUEST_MODELS) - {side.request for side in self.sides} - set(self.asked)
+        return self.own_topics - {self.kafka.topic_prefix + model.published_to for model in unused}
+
+    def measure_patience_s(self, role: Role) -> float:
+        """Give the longest time in which a data plane may finish nothing."""
+        return max([self.limits.watchdog_s, *(side.patience_s for side in self.sides if side.role is role)])
 
 
 class Worker:
@@ -111,6 +126,7 @@ class Worker:
         self._producer = Producer(setup.options)
         self._pipeline: Pipeline | None = None
         self._planes: list[Plane] = []
+        self._agents: list[Agent] = []
         topic = setup.kafka.topic_prefix + DeadLetter.published_to
         self._letters = LetterIndex(
             read_on=functools.partial(iter_records, setup.options, topic),
@@ -158,11 +174,15 @@ class Worker:
             max_bytes=setup.options.max_message_bytes,
         )
         work: list[Work] = []
+        if "guard" in setup.roles or setup.sides:
+            publisher = KafkaPublisher(self._producer, self.metrics, prefix=setup.kafka.topic_prefix)
+            self._pipeline = await self._wait_for(lambda: setup.open_pipeline(publisher))
         if "guard" in setup.roles:
-            work.append(await self._open_guard(dead_letters))
+            work.append(self._build_guard(self._pipeline, dead_letters))
         self.health.is_store_open = True
         if "ingress" in setup.roles and (setup.kafka.ingress_topics or setup.kafka.ingress_pattern):
             work.append(self._build_ingress(dead_letters))
+        work += [await self._open_side(side, self._pipeline, dead_letters) for side in setup.sides]
         if not work:
             raise ConfigError(
                 "the worker has nothing to read.",
@@ -174,13 +194,11 @@ class Worker:
             self._planes.append(plane)
             await app.add_runtime_dependency(plane)
 
-    async def _open_guard(self, dead_letters: DeadLetterSender) -> Guard:
-        setup = self._setup
-        publisher = KafkaPublisher(self._producer, self.metrics, prefix=setup.kafka.topic_prefix)
-        self._pipeline = await self._wait_for(lambda: setup.open_pipeline(publisher))
+    def _build_guard(self, pipeline: Pipeline | None, dead_letters: DeadLetterSender) -> Guard:
+        assert pipeline is not None
         return Guard(
-            pipeline=self._pipeline,
-            policy=setup.build_policy(self._pipeline.store.identity.vector_size),
+            pipeline=pipeline,
+            policy=self._setup.build_policy(pipeline.store.identity.vector_size),
             producer=self._producer,
             dead_letters=dead_letters,
             letters=self._letters,
@@ -198,27 +216,40 @@ class Worker:
             schemas=self._setup.schemas,
         )
 
+    async def _open_side(self, side: SideSetup, pipeline: Pipeline | None, dead_letters: DeadLetterSender) -> SideWork:
+        assert pipeline is not None
+        agent = await self._wait_for(lambda: side.open_agent(pipeline.store, self.metrics))
+        self._agents.append(agent)
+        return SideWork(side, agent, producer=self._producer, dead_letters=dead_letters, metrics=self.metrics)
+
     def _build_plane(self, work: Work) -> Plane:
-        setup = self._setup
+        setup, limits = self._setup, self._setup.limits
         kafka, own = setup.kafka, setup.own_topics
-        name = "guard" if work.role is Role.CANONICAL else "ingress"
+        match work:
+            case SideWork():
+                name, wanted = work.role.value, {kafka.topic_prefix + work.setup.request.published_to}
+                limits = limits.model_copy(update={"batch_events": work.setup.batch_requests})
+            case _ if work.role is Role.CANONICAL:
+                name, wanted = "guard", {setup.events_topic}
+            case _:
+                name, wanted = "ingress", set()
         return Plane(
             work=work,
             group=f"{kafka.group}.{name}",
-            choose_topics=(lambda present: {setup.events_topic} & set(present))
-            if work.role is Role.CANONICAL
+            choose_topics=(lambda present: wanted & set(present))
+            if wanted
             else (
                 lambda present: choose_ingress_topics(present, names=kafka.ingress_topics, pattern=kafka.ingress_pattern, own=own)
             ),
             options=setup.options,
-            limits=setup.limits,
+            limits=limits,
             ending=self.ending,
             health=self.health,
             metrics=self.metrics,
         )
 
     async def _check_topics(self) -> None:
-        missing = sorted(self._setup.own_topics - (await fetch_topics(self._setup.options)).keys())
+        missing = sorted(self._setup.needed_topics - (await fetch_topics(self._setup.options)).keys())
         if missing:
             raise ConfigError(
                 f"the broker at {self._setup.options.bootstrap} does not have {', '.join(missing)}.",
@@ -255,7 +286,9 @@ class Worker:
         """Look at broker, topics and store; what is away is noted, the data planes find out what it means for them."""
         for plane in self._planes:
             await self._try(plane.refresh_topics)
-        if self._pipeline is not None and not any(plane.condition.waits_for for plane in self._planes):
+        if self._pipeline is not None and not any(
+            plane.condition.waits_for for plane in self._planes if not plane.condition.role.is_side
+        ):
             await self._try(self._probe_store)
 
     async def _look_after_letters(self) -> None:
@@ -287,8 +320,8 @@ class Worker:
 
     async def _watch(self) -> None:
         """End a worker that has records to work on, waits for nothing, and finishes no batch: a restart is what helps."""
-        longest_s = self._setup.limits.watchdog_s
         for plane in self._planes:
+            longest_s = self._setup.measure_patience_s(plane.condition.role)
             if not self.ending.is_requested and not await plane.check_progress(longest_s):
                 role, lag = plane.condition.role.value, plane.condition.lag
                 self.ending.fail(
@@ -301,6 +334,7 @@ class Worker:
         pipeline = self._pipeline
         steps: Sequence[Callable[[], Awaitable[Any]]] = [
             *(plane.stop for plane in self._planes),
+            *(agent.close for agent in self._agents),
             self._letters.finish,
             self._producer.stop,
             *([] if pipeline is None else [pipeline.store.close]),

@@ -20,7 +20,9 @@ FORBIDDEN_FIELDS = frozenset(
     {"text", "texts", "vector", "vectors", "dense", "raw", "value", "payload", "headers", "password", "api_key", "sasl_password"}
 )
 # Libraries that tell every connection, join and service at INFO; their warnings are kept.
-_VENDORS = ("aiokafka", "faust", "mode", "aiohttp", "httpx", "httpcore", "qdrant_client")
+_VENDORS = ("aiokafka", "faust", "mode", "aiohttp", "httpx", "httpcore", "httpx2", "httpcore2", "qdrant_client")
+# Libraries that write whole requests at DEBUG, memory texts among them; never below WARNING.
+_TALKERS = ("openai",)
 
 
 def configure_logging(level: str = "INFO", *, stream: IO[str] | None = None, as_json: bool | None = None) -> None:
@@ -74,7 +76,8 @@ def _rendering(as_json: bool, *, has_colors: bool) -> list[Processor]:
 
 
 def _build_config(level: str, out: IO[str], rendering: list[Processor], shared: list[Processor]) -> dict[str, Any]:
-    vendor_level = level if level == "DEBUG" else max(level, "WARNING", key=logging.getLevelName)
+    quiet_level = max(level, "WARNING", key=logging.getLevelName)
+    vendor_level = level if level == "DEBUG" else quiet_level
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -87,5 +90,5 @@ def _build_config(level: str, out: IO[str], rendering: list[Processor], shared: 
         },
         "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "chain", "stream": out}},
         "root": {"handlers": ["out"], "level": level},
-        "loggers": {name: {"level": vendor_level} for name in _VENDORS},
+        "loggers": {name: {"level": vendor_level} for name in _VENDORS} | {name: {"level": quiet_level} for name in _TALKERS},
     }

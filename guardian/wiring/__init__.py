@@ -1,6 +1,8 @@
 """Wiring: the only place where settings become objects and adapters are chosen. No logic."""
 
+from guardian.wiring.audit import build_sandbox, open_auditor, open_channel
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
+from guardian.wiring.chat import build_budget, build_chat
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
@@ -15,6 +17,8 @@ from guardian.wiring.state import (
 from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipeline, run_worker
 
 __all__ = [
+    "build_budget",
+    "build_chat",
     "build_decode_policy",
     "build_embedder",
     "build_identity",
@@ -25,6 +29,7 @@ __all__ = [
     "build_policy_of",
     "build_publisher",
     "build_rows_source",
+    "build_sandbox",
     "build_schemas",
     "build_store",
     "build_translator",
@@ -32,6 +37,8 @@ __all__ = [
     "forward_events",
     "locate_state",
     "open_aim",
+    "open_auditor",
+    "open_channel",
     "open_generations",
     "open_pipeline",
     "open_producer",

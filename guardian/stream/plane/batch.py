@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from guardian.core.intake import Disposition
 from guardian.core.model import Event
@@ -22,6 +22,12 @@ class Role(StrEnum):
 
     CANONICAL = "canonical"
     INGRESS = "ingress"
+    AUDIT = "audit"
+
+    @property
+    def is_side(self) -> bool:
+        """Tell whether it is off the write path: what is away for it makes no worker unready."""
+        return self not in {Role.CANONICAL, Role.INGRESS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +77,10 @@ class Batch:
     misnamed_headers: int = 0
     dead_lettered: int = 0
     forwarded: int = 0
+    requests: list[Any] = field(default_factory=list)
+    answered: int = 0
     report: BatchReport | None = None
+    note_progress: Callable[[], None] = lambda: None
 
     def refuse(self, record: Record, error: RecordError) -> None:
         """Note that a record can never succeed."""
@@ -90,6 +99,8 @@ class Batch:
             "dead_lettered": self.dead_lettered,
             "forwarded": self.forwarded,
         }
+        if self.answered or self.requests:
+            fields["answered"] = self.answered
         if self.report is not None:
             fields |= {disposition.value: self.report.dispositions[disposition] for disposition in Disposition}
             fields |= {name: getattr(self.report, name) for name in ("records", "felled", "pending")}
@@ -98,9 +109,15 @@ class Batch:
 
 
 class Work(Protocol):
-    """What is done with the records of a data plane."""
+    """What is done with the records of a data plane.
+
+    Attributes:
+        gives_way: A batch of it may be cut short, uncommitted, when the partitions are to leave or the worker is to end: it may take
+            minutes, and doing it again changes nothing. Others are waited for.
+    """
 
     role: Role
+    gives_way: bool
 
     def read(self, records: Iterable[Record], *, partitions: Mapping[str, Sequence[int]]) -> Batch:
         """Read records. Pure.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 import aiokafka
@@ -223,6 +223,7 @@ class Plane(mode.Service):
             read_once,
             partitions={topic: sorted(consumer.partitions_for_topic(topic) or ()) for topic in topics},
         )
+        batch.note_progress = self._note_progress
         self._budget.note(batch.verdicts, topic=", ".join(sorted(topics)))
         if not await self._carry_out(consumer, starts, batch):
             return False
@@ -241,9 +242,26 @@ class Plane(mode.Service):
             version = await self._offsets.choose_version(consumer, starts)
             is_ours = version is not None
             if version is not None:
-                await self._work.carry_out(batch, version=version)
+                is_ours = await self._see_through(self._work.carry_out(batch, version=version))
 
         return await self._try_until_done(carry_out) and is_ours
+
+    async def _see_through(self, action: Coroutine[Any, Any, None]) -> bool:
+        """Wait for a batch, unless it gives way and is in the way; then it is cut short, and False."""
+        if not self._work.gives_way:
+            await action
+            return True
+        doing, hurry = asyncio.create_task(action), asyncio.create_task(self._hurry.wait())
+        try:
+            await asyncio.wait({doing, hurry}, return_when=asyncio.FIRST_COMPLETED)
+            if doing.done():
+                await doing
+                return True
+            return False
+        finally:
+            for task in (doing, hurry):
+                task.cancel()
+            await asyncio.gather(doing, hurry, return_exceptions=True)
 
     async def _try_until_done(self, action: Callable[[], Awaitable[None]]) -> bool:
         """Try the same thing until nothing that it needs is away; False when it is given up."""
@@ -308,6 +326,9 @@ class Plane(mode.Service):
         self._metrics.partitions.labels(self.condition.role).set(len(assigned))
 
     # What operators see
+
+    def _note_progress(self) -> None:
+        self.condition.progress_at = time.monotonic()
 
     def _note_failure(self, exc: Exception, dependency: str) -> None:
         self.condition.waits_for, self.condition.error = dependency, str(exc)

@@ -13,7 +13,7 @@ import yaml
 
 from guardian.contracts import schema
 from guardian.contracts.codec import encode_event
-from guardian.contracts.outcome import OUTCOME_MODELS, Outcome, encode_outcome
+from guardian.contracts.outcome import OUTCOME_MODELS, REQUEST_MODELS, Outcome, encode_outcome
 from guardian.contracts.wire import EVENT_MODELS
 from guardian.core.model import Event
 from tests import builders as build
@@ -140,6 +140,10 @@ def test_an_outcome_with_an_unknown_field_breaks_its_schema() -> None:
             check("guardian.enriched", broken)
 
 
+# Topics on which Guardian asks itself.
+REQUESTS = {model.published_to for model in REQUEST_MODELS}
+
+
 def resolve(document: dict[str, Any], reference: str) -> Any:
     """Follow a local JSON pointer, or load a file beside the document."""
     if reference.startswith("./"):
@@ -170,18 +174,19 @@ def test_the_asyncapi_document_is_whole() -> None:
         "guardian.supersessions",
         "guardian.reviews",
         "guardian.dead-letters",
+        *REQUESTS,
     }
     references = iter_references(document)
     assert all(resolve(document, reference) for reference in references)
     assert {f"#/components/messages/{name}" for name in document["components"]["messages"]} <= set(references)
     assert {f"./schemas/{path.name}" for path in (schema.TOPICS / "schemas").glob("*.json")} <= set(references)
-    actions = {
-        operation["channel"]["$ref"].removeprefix("#/channels/"): operation["action"]
-        for operation in document["operations"].values()
-    }
-    assert actions.pop("guardian.events") == "receive"
-    assert set(actions.values()) == {"send"}
-    assert actions.keys() | {"guardian.events"} == document["channels"].keys()
+    actions: dict[str, set[str]] = {}
+    for operation in document["operations"].values():
+        actions.setdefault(operation["channel"]["$ref"].removeprefix("#/channels/"), set()).add(operation["action"])
+    assert actions.pop("guardian.events") == {"receive"}
+    assert all(actions.pop(topic) == {"send", "receive"} for topic in REQUESTS)
+    assert set(map(frozenset, actions.values())) == {frozenset({"send"})}
+    assert actions.keys() | {"guardian.events", *REQUESTS} == document["channels"].keys()
     for operation in document["operations"].values():
         channel = operation["channel"]["$ref"]
         assert all(message["$ref"].startswith(f"{channel}/messages/") for message in operation["messages"])

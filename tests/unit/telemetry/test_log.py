@@ -51,6 +51,15 @@ def test_vendors_speak_of_trouble_only(level: str, spoken: list[str]) -> None:
     assert [line["event"] for line in read_lines(stream)] == spoken
 
 
+def test_a_client_that_writes_whole_requests_is_quiet_at_every_level() -> None:
+    """The chat client's DEBUG lines hold the messages, and these hold memories."""
+    stream = io.StringIO()
+    configure_logging("DEBUG", stream=stream)
+    logging.getLogger("openai._base_client").debug("Request options: %s", {"json_data": {"messages": ["Kiln 4"]}})
+    logging.getLogger("openai._base_client").warning("warned")
+    assert [line["event"] for line in read_lines(stream)] == ["warned"]
+
+
 @pytest.mark.parametrize("as_json", [True, False])
 def test_content_is_dropped_and_tracebacks_show_no_locals(as_json: bool) -> None:
     """Neither a careless field nor an exception shows what a memory says."""
