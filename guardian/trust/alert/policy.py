@@ -41,7 +41,7 @@ class AlertPolicy:
         margin_raise, margin_clear: kappa* - kappa: raised where feedback is proven and the low end at or below the one, resolved where it
             is above the other. At 0 the bank may be taken over whatever its base error.
         echo_raise, echo_clear: Share of what reads returned that a correction fells by now, in [0, 1]: low end and value.
-        refused_raise, refused_clear: Verification claims refused an hour.
+        refused_raise, refused_clear: Verification claims of a space that were refused within a day.
         letters_raise, letters_clear: Dead letters an hour.
         lag_raise, lag_clear: Records behind.
         looks_to_raise, looks_to_resolve: Looks in a row, at least 1; two where a kind is not named.
