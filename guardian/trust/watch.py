@@ -288,7 +288,7 @@ class Watch:
         That the store is away is told although it cannot be written; it is written once the store is back.
         """
         untold = [state for state in self._states.values() if not state.is_announced]
-        is_saved = await self._save(is_urgent=any(one.kind is AlertKind.STORE_AWAY for one in untold))
+        is_saved = await self._save(is_urgent=any(one.kind is AlertKind.STORE_AWAY for one in self._states.values()))
         messages = [*reports, *(build_message(one, runbook_url=self._policy.runbook_url) for one in untold)]
         if self._publisher is not None and messages:
             await self._publisher.publish(messages)

@@ -15,6 +15,7 @@ LOOKS_TO_RAISE: Mapping[AlertKind, int] = {
     AlertKind.NEAR_ATTRACTOR: 1,
     AlertKind.ATTRACTOR_ABOVE_ONE_SHOT: 1,
     AlertKind.COLLAPSE_MARGIN: 1,
+    AlertKind.ECHO: 1,
     AlertKind.REFUSED_CLAIMS: 1,
     AlertKind.DEAD_LETTERS: 1,
 }
