@@ -40,6 +40,8 @@ _EPISODE_FIGURES = {
     "margin": "κ* - κ",
     "bias_of_wrong": "E[b | wrong], inflates above 0",
     "bias_with_reuse": "Cov(b, n | wrong), echoes above 0",
+    "amplified_retrieval": "A_ret  wrong ones retrieved more often",
+    "amplified_transfer": "A_tr  wrong ones believed more often",
 }
 _BANK_FIGURES = {
     "corrupted": "p   corrupted share of trusted records",

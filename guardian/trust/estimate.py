@@ -8,6 +8,7 @@ An *episode* is a self-graded record of which something outside the agent says w
 - `p*`, `p0`, ratio, margin to `kappa*`: functions of these. Their intervals, and kappa's, come from resampling episodes (percentile
   bootstrap, a fixed seed, so the same window gives the same figures).
 - the Echo Gap's conditions `E[b | U=0] > 0` and `Cov(b, n | U=0) > 0`, n the reuse of the episode's record.
+- A_ret and A_tr, see `amplify`.
 
 Where a channel stands in for the truth, an episode counts as wrong with the weight that is right on average at the channel's known errors
 (Rogan and Gladen 1978): 1 and 0 become (1 - (1 - sp)) / power and -(1 - sp) / power. All figures are made of sums of these weights, so
@@ -27,6 +28,7 @@ import numpy as np
 
 from guardian.core.numbers.interval import Estimate, correct_share, estimate_share, pool_shares, unknown
 from guardian.trust import figure
+from guardian.trust.amplify import estimate_retrieval, estimate_transfer
 from guardian.trust.figure import Episodes, Sample, sum_columns
 from guardian.trust.resample import Measure, Resampled
 from guardian.trust.truth import StandIn
@@ -52,6 +54,8 @@ class AuditedEpisode:
         reuse: How often its record was retrieved since; None where that is not known.
         is_stand_in: The truth is by a channel that errs at known rates.
         space: Where it is from: of several spaces together, kappa is the slope within them.
+        grade: Its self-grade in [0, 1]; None without one.
+        corrupted_bias: Mean bias of the wrong memories it retrieved whose grade is known; None where there are none.
     """
 
     is_wrong: bool
@@ -62,6 +66,8 @@ class AuditedEpisode:
     reuse: int | None = 0
     is_stand_in: bool = False
     space: str = ""
+    grade: float | None = None
+    corrupted_bias: float | None = None
 
     def weigh(self, stand_in: StandIn | None) -> float:
         """Give its weight as wrong: 1 or 0 by ground truth, by a stand-in what is right on average.
@@ -92,6 +98,8 @@ class DriftEstimate:
     margin: Estimate
     bias_of_wrong: Estimate
     bias_with_reuse: Estimate
+    amplified_retrieval: Estimate
+    amplified_transfer: Estimate
 
 
 def estimate_drift(
@@ -127,6 +135,8 @@ def estimate_drift(
         **followers,
         bias_of_wrong=table.estimate(figure.mean_bias, n=_count(wrong[biased]), least=LEAST_SHARE),
         bias_with_reuse=_estimate_reuse(table, wrong[reused], columns.reuse[reused]),
+        amplified_retrieval=_estimate_retrieval(columns, episodes),
+        amplified_transfer=_estimate_transfer(columns, episodes, resamples),
     )
 
 
@@ -139,18 +149,19 @@ _FOLLOWERS: dict[str, Measure] = {
 }
 
 
-def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> Episodes:
-    def read(values: Iterable[float | None]) -> Sample:
-        return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+def _read(values: Iterable[float | None]) -> Sample:
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
+
+def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> Episodes:
     numbers: dict[str, int] = {}
     return Episodes(
-        wrong=read(one.weigh(stand_in) for one in episodes),
-        accepted=read(one.is_accepted for one in episodes),
-        bias=read(one.bias for one in episodes),
-        share=read(one.corrupted_share for one in episodes),
-        clean=read(one.is_clean for one in episodes),
-        reuse=read(one.reuse for one in episodes),
+        wrong=_read(one.weigh(stand_in) for one in episodes),
+        accepted=_read(one.is_accepted for one in episodes),
+        bias=_read(one.bias for one in episodes),
+        share=_read(one.corrupted_share for one in episodes),
+        clean=_read(one.is_clean for one in episodes),
+        reuse=_read(one.reuse for one in episodes),
         group=np.array([numbers.setdefault(one.space, len(numbers)) for one in episodes], dtype=np.intp),
     )
 
@@ -172,6 +183,27 @@ def _estimate_reuse(table: Resampled, weights: Sample, reuse: Sample) -> Estimat
     """Estimate how bias and reuse of the wrong ones go together; unknown where none was reused more than another."""
     n = _count(weights)
     return table.estimate(figure.covary_reuse, n=n, least=LEAST_SLOPE) if len(reuse) and reuse.std() else unknown(n)
+
+
+def _estimate_retrieval(columns: Episodes, episodes: Sequence[AuditedEpisode]) -> Estimate:
+    grade = _read(one.grade for one in episodes)
+    rows = ~np.isnan(grade) & ~np.isnan(columns.reuse) & columns.graded
+    return estimate_retrieval(
+        grade[rows], columns.reuse[rows], wrong=columns.wrong[rows], accepted=columns.accepted[rows], least=LEAST_SLOPE
+    )
+
+
+def _estimate_transfer(columns: Episodes, episodes: Sequence[AuditedEpisode], resamples: int) -> Estimate:
+    bias, rows = _read(one.corrupted_bias for one in episodes), columns.shared
+    return estimate_transfer(
+        columns.share[rows],
+        bias[rows],
+        wrong=columns.wrong[rows],
+        group=columns.group[rows],
+        least=LEAST_SHARE,
+        resamples=resamples,
+        seed=_SEED,
+    )
 
 
 def estimate_wrong(verdicts: Sequence[tuple[bool, bool]], stand_in: StandIn | None, *, least: int = LEAST_SHARE) -> Estimate:

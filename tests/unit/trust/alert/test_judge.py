@@ -45,6 +45,8 @@ KNOWN = DriftEstimate(
     margin=about(0.78),
     bias_of_wrong=about(0.5),
     bias_with_reuse=about(0.5),
+    amplified_retrieval=unknown(0),
+    amplified_transfer=unknown(0),
 )
 CALM = BankFigures(episodes=KNOWN, evidence=PROVEN, corrupted=about(0.3), superseded_of_top_k=about(0.0), at=START)
 
