@@ -63,6 +63,18 @@ class AuditedEpisode:
     reuse: int | None = 0
     is_stand_in: bool = False
 
+    def weigh(self, stand_in: StandIn | None) -> float:
+        """Give its weight as wrong: 1 or 0 by ground truth, by a stand-in what is right on average.
+
+        Raises:
+            ValueError: Its truth is a stand-in's, and none is given.
+        """
+        if not self.is_stand_in:
+            return float(self.is_wrong)
+        if stand_in is None:
+            raise ValueError("the truth of an episode is a stand-in's, and none is given")
+        return stand_in.weigh(says_wrong=self.is_wrong)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftEstimate:
@@ -141,7 +153,7 @@ _WRONG, _ACCEPTED, _BIAS, _CORRUPTED, _CLEAN, _REUSE = range(6)
 def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> Sample:
     rows = [
         (
-            _weigh(one, stand_in),
+            one.weigh(stand_in),
             math.nan if one.is_accepted is None else one.is_accepted,
             math.nan if one.bias is None else one.bias,
             math.nan if one.corrupted_share is None else one.corrupted_share,
@@ -151,14 +163,6 @@ def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> S
         for one in episodes
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 6)
-
-
-def _weigh(episode: AuditedEpisode, stand_in: StandIn | None) -> float:
-    if not episode.is_stand_in:
-        return float(episode.is_wrong)
-    if stand_in is None:
-        raise ValueError("the truth of an episode is a stand-in's, and none is given")
-    return stand_in.weigh(says_wrong=episode.is_wrong)
 
 
 def _count(weights: Sample) -> int:
