@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -41,6 +42,8 @@ UNION, REGRADER, OUTCOME = "any of the three", "re-grader of the agent's kind", 
 # Kinds that no database runs; together they are drawn as often as one other kind, for models write few of them.
 _BROKEN = (Kind.UNKNOWN_COLUMN, Kind.UNKNOWN_TABLE, Kind.BROKEN_SYNTAX)
 _AT_ONCE = 2
+# rho* where demoting a right record harms as much as demoting a wrong one helps.
+_RHO = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +82,6 @@ class Candidate:
     kind: Kind | None
     verdicts: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def is_flagged(self) -> bool:
-        """Whether any channel flags it."""
-        return self.flagged_by(UNION)
-
     def flagged_by(self, channel: str) -> bool:
         """Tell whether a channel, or any of them, says that it is wrong."""
         return self.verdicts.get(channel, 1.0) < WRONG_BELOW
@@ -93,7 +91,12 @@ async def measure_text_to_sql(*, questions: int | None, draws: int, advance: Adv
     """Measure what channels flag and what that is worth, over the questions and several draws of episodes."""
     path = find_real("chinook", "Chinook_Sqlite.sqlite")
     asked = load_questions()[:questions]
-    candidates = await judge_all(build_candidates(asked, Chinook(path)), path, advance)
+    return report_all(await judge_all(build_candidates(asked, Chinook(path)), path, advance), draws=draws, advance=advance)
+
+
+def report_all(candidates: Sequence[Candidate], *, draws: int, advance: Advance) -> Report:
+    """Report what the verdicts on all candidates say."""
+    asked = {one.question.number for one in candidates}
     report = Report(name="text_to_sql", title=f"{len(asked)} questions on Chinook, {len(candidates)} queries")
     held_out = [one for one in candidates if one.question.is_held_out]
     _report_flags(report, held_out)
@@ -156,7 +159,8 @@ async def judge_one(candidate: Candidate, channels: Iterable[Channel]) -> dict[s
 
 def _report_flags(report: Report, candidates: Sequence[Candidate]) -> None:
     wrong = [one for one in candidates if one.kind is not None]
-    right = [one for one in candidates if one.kind is None]
+    # A right query in another hand is the same to the channels: it would count a false alarm twice.
+    right = [one for one in candidates if one.query == one.question.query]
     for channel in (*CHANNELS, UNION):
         report.add_estimate(f"{channel}: wrong queries flagged", count_flags(wrong, channel))
         report.add_estimate(f"{channel}: right queries flagged", count_flags(right, channel))
@@ -209,33 +213,50 @@ def _grade(candidate: Candidate, random_: random.Random, *, sees_failure: bool) 
 def _report_utilities(
     report: Report, candidates: Sequence[Candidate], draws: int, advance: Advance, *, sees_failure: bool
 ) -> None:
-    """Add the error of utilities: as graded, deflated by each channel as the other half calibrated it, and by the truth itself."""
+    """Add the error of utilities on the held-out half: as graded, and corrected by each channel as the other half calibrated it."""
     agent = "agent that sees failures" if sees_failure else "agent"
-    names = (*CHANNELS, UNION, REGRADER, OUTCOME)
-    errors: dict[str, list[tuple[float, float]]] = {name: [] for name in ("as graded", *names)}
+    errors: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for seed in range(draws):
         advance(f"draw {seed + 1} of {draws}, {agent}")
         episodes = draw_episodes(candidates, seed=seed, sees_failure=sees_failure)
         known = [labelled for one, labelled in episodes if not one.question.is_held_out]
         held = [labelled for one, labelled in episodes if one.question.is_held_out]
-        errors["as graded"].append(measure_error(held, {}))
-        for name in names:
-            found = assess(known, (name,), required_precision=0.5, resamples=300 if seed == 0 else 60)
-            errors[name].append(measure_error(held, {name: found.alpha.value or 0.0}))
+        errors["as graded"].append(measure_error(held))
+        for name in (*CHANNELS, UNION, REGRADER, OUTCOME):
+            found = assess(known, (name,), required_precision=_RHO, resamples=300 if seed == 0 else 100)
+            errors[f"{name}, as calibrated"].append(measure_error(held, channel=name, alpha=found.usable_alpha))
+            errors[f"{name}, α* whether it passes or not"].append(
+                measure_error(held, channel=name, alpha=found.alpha.value or 0.0)
+            )
+            is_precise = found.precision.low is not None and found.precision.low > _RHO
+            errors[f"{name}, only what it flags, to 0"].append(
+                measure_error(held, channel=name, alpha=float(is_precise), flags_only=True)
+            )
             if seed == 0:
                 report.notes.append(f"{agent}, {describe(found)}")
     for name, pairs in errors.items():
-        report.add(f"{agent}, mean error, {name}", [mean for mean, _ in pairs], "of utility")
         report.add(f"{agent}, RMSE, {name}", [root for _, root in pairs], "of utility")
+    for name, pairs in errors.items():
+        report.add(f"{agent}, mean error, {name}", [mean for mean, _ in pairs], "of utility")
 
 
-def measure_error(episodes: Sequence[Labelled], alphas: Mapping[str, float]) -> tuple[float, float]:
-    """Give the mean of |Q - U| and the root of the mean of (Q - U) squared, Q by the utility rule with these alphas."""
-    policy = Policy(alphas=dict(alphas), default_alpha=0.0)
+def measure_error(
+    episodes: Sequence[Labelled], *, channel: str = "", alpha: float = 0.0, flags_only: bool = False
+) -> tuple[float, float]:
+    """Give the mean of |Q - U| and the root of the mean of (Q - U) squared, Q by the utility rule.
+
+    Args:
+        episodes: Graded and judged, with the truth.
+        channel: Whose verdicts are believed.
+        alpha: How far.
+        flags_only: A verdict that flags nothing is taken for none.
+    """
+    policy = Policy(alphas={channel: alpha}, default_alpha=0.0)
     off = []
     for one in episodes:
-        verdicts = {name: [one.verdicts[name]] for name in alphas if name in one.verdicts}
-        utility, _ = score_utility([one.grade], verdicts, policy)
+        value = one.verdicts.get(channel)
+        is_used = value is not None and (value < WRONG_BELOW or not flags_only)
+        utility, _ = score_utility([one.grade], {channel: [value]} if is_used and value is not None else {}, policy)
         off.append(abs((utility or 0.0) - one.truth))
     return math.fsum(off) / len(off), math.sqrt(math.fsum(each * each for each in off) / len(off))
 
