@@ -23,8 +23,9 @@ from guardian.trust.estimate import AuditedEpisode
 from guardian.trust.sample import KeySample
 from guardian.trust.truth import ACCEPT_LEVEL, StandIn, Truth, is_episode, judge_episode, judge_memory, list_retrieved, read_grade
 
-# Audited episodes kept of a space, and overall: resampling 2,000 takes 0.6 s, 20,000 two minutes, and an interval is a hundredth wide by then.
-MAX_EPISODES = 5_000
+# Audited episodes kept of a space, and overall: resampling 2,000 takes a tenth of a second, 20,000 half a second, and an interval of a share is
+# a hundredth wide by then. Some 10 MB.
+MAX_EPISODES = 20_000
 # Memories whose reads are counted apart, some 50 MB; of more a sample is.
 MAX_READ_MEMORIES = 300_000
 # Episodes whose retrieved memories are looked up at once.
@@ -107,7 +108,7 @@ async def _read_space(store: Store, space: str, window: Window) -> SpaceReading:
     for start in range(0, len(keys), _BATCH):
         part = {key: found.values[key] for key in keys[start : start + _BATCH]}
         memories = await fetch_memories(store, space, {name for one in part.values() for name in one.retrieved or ()})
-        episodes |= {key: _audit(one, memories, reads, window) for key, one in part.items()}
+        episodes |= {key: _audit(one, space, memories, reads, window) for key, one in part.items()}
     return SpaceReading(space=space, episodes=episodes, is_whole=found.is_whole, bank=counter.finish())
 
 
@@ -156,7 +157,9 @@ def _find(node: Node, window: Window) -> _Found | None:
     )
 
 
-def _audit(found: _Found, memories: Mapping[str, Sequence[Node]], reads: KeySample[int], window: Window) -> AuditedEpisode:
+def _audit(
+    found: _Found, space: str, memories: Mapping[str, Sequence[Node]], reads: KeySample[int], window: Window
+) -> AuditedEpisode:
     truths = [_judge(memories.get(name, ()), found.observed_at, window.stand_in) for name in found.retrieved or ()]
     weights = [_weigh(truth, window.stand_in) for truth in truths if truth is not None]
     grade, truth = found.grade, found.truth
@@ -168,6 +171,7 @@ def _audit(found: _Found, memories: Mapping[str, Sequence[Node]], reads: KeySamp
         is_clean=found.retrieved is not None and all(one is not None and not one.is_wrong for one in truths),
         reuse=reads.values.get(found.memory_id, 0) if reads.keeps(found.memory_id) else None,
         is_stand_in=truth.is_stand_in,
+        space=space,
     )
 
 

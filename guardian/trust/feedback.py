@@ -89,7 +89,10 @@ def gather_evidence(episodes: Sequence[AuditedEpisode], *, stand_in: StandIn | N
         n=len(known),
         score=float(share @ wrong),
         spread=float(share @ share),
-        variance=float(sum((wrong[rows] ** 2).mean() * (share[rows] ** 2).sum() for rows in parts)),
+        # Their own mean was taken from the errors, which makes them look closer to it than they are.
+        variance=float(sum((wrong[rows] ** 2).mean() * (share[rows] ** 2).sum() for rows in parts))
+        * len(known)
+        / (len(known) - 1),
     )
 
 
