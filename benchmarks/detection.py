@@ -190,6 +190,8 @@ class Watch:
                 is_clean=is_clean,
                 reuse=None,
                 is_stand_in=stand_in is not None,
+                known_share=known / of,
+                judged_share=0.0 if stand_in is None else (of - verified) / of,
             )
 
     def _measure_corrupted(self, at: int) -> Estimate:

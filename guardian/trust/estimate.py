@@ -4,7 +4,8 @@ An *episode* is a self-graded record of which something outside the agent says w
 
 - `l = P(self-grade accepts | wrong)`, `s = P(self-grade accepts | right)`: shares with Wilson's interval.
 - `e0`: error rate of episodes whose retrieved memories were all known to be clean, with Wilson's interval.
-- `kappa`: slope of the error on the corrupted share of what was retrieved, by least squares within each space.
+- `kappa`: slope of the error on the corrupted share of what was retrieved, by least squares within each space. As far as that share is not
+  known it is taken for the usual one (`trust.reach`), or kappa would come out too low by the unknown part.
 - `p*`, `p0`, ratio, margin to `kappa*`: functions of these. Their intervals, and kappa's, come from resampling episodes (percentile
   bootstrap, a fixed seed, so the same window gives the same figures).
 - the Echo Gap's conditions `E[b | U=0] > 0` and `Cov(b, n | U=0) > 0`, n the reuse of the episode's record.
@@ -28,6 +29,7 @@ import numpy as np
 from guardian.core.numbers.interval import Estimate, correct_share, estimate_share, pool_shares, unknown
 from guardian.trust import figure
 from guardian.trust.figure import Episodes, Sample, sum_columns
+from guardian.trust.reach import measure_reach
 from guardian.trust.resample import Measure, Resampled
 from guardian.trust.truth import StandIn
 
@@ -52,6 +54,8 @@ class AuditedEpisode:
         reuse: How often its record was retrieved since; None where that is not known.
         is_stand_in: The truth is by a channel that errs at known rates.
         space: Where it is from: of several spaces together, kappa is the slope within them.
+        known_share: Of what it retrieved, that whose truth is known, which `corrupted_share` speaks of.
+        judged_share: Of what it retrieved, that whose truth is a stand-in's word; part of the known.
     """
 
     is_wrong: bool
@@ -62,6 +66,8 @@ class AuditedEpisode:
     reuse: int | None = 0
     is_stand_in: bool = False
     space: str = ""
+    known_share: float = 1.0
+    judged_share: float = 0.0
 
     def weigh(self, stand_in: StandIn | None) -> float:
         """Give its weight as wrong: 1 or 0 by ground truth, by a stand-in what is right on average.
@@ -149,6 +155,7 @@ def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> E
         accepted=read(one.is_accepted for one in episodes),
         bias=read(one.bias for one in episodes),
         share=read(one.corrupted_share for one in episodes),
+        reach=measure_reach(episodes, stand_in),
         clean=read(one.is_clean for one in episodes),
         reuse=read(one.reuse for one in episodes),
         group=np.array([numbers.setdefault(one.space, len(numbers)) for one in episodes], dtype=np.intp),
