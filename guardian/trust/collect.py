@@ -226,7 +226,8 @@ def _audit(
     nodes = [find_in_force(memories.get(name, ()), found.observed_at) for name in found.retrieved or ()]
     truths = [None if node is None else judge_memory(node, window.stand_in) for node in nodes]
     biases = [bias for node, truth in zip(nodes, truths, strict=True) if (bias := _find_bias(node, truth)) is not None]
-    weights = [_weigh(truth, window.stand_in) for truth in truths if truth is not None]
+    known = [truth for truth in truths if truth is not None]
+    weights = [_weigh(truth, window.stand_in) for truth in known]
     grade, truth = found.grade, found.truth
     return AuditedEpisode(
         is_wrong=truth.is_wrong,
@@ -236,6 +237,8 @@ def _audit(
         is_clean=found.retrieved is not None and all(one is not None and not one.is_wrong for one in truths),
         reuse=reads.values.get(found.memory_id, 0) if reads.keeps(found.memory_id) else None,
         is_stand_in=truth.is_stand_in,
+        known_share=len(known) / len(truths) if truths else 1.0,
+        judged_share=sum(one.is_stand_in for one in known) / len(truths) if truths else 0.0,
         space=space,
         grade=grade,
         corrupted_bias=sum(biases) / len(biases) if biases else None,

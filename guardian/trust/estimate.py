@@ -4,7 +4,8 @@ An *episode* is a self-graded record of which something outside the agent says w
 
 - `l = P(self-grade accepts | wrong)`, `s = P(self-grade accepts | right)`: shares with Wilson's interval.
 - `e0`: error rate of episodes whose retrieved memories were all known to be clean, with Wilson's interval.
-- `kappa`: slope of the error on the corrupted share of what was retrieved, by least squares within each space.
+- `kappa`: slope of the error on the corrupted share of what was retrieved, by least squares within each space. As far as that share is not
+  known it is taken for the usual one (`trust.reach`), or kappa would come out too low by the unknown part.
 - `p*`, `p0`, ratio, margin to `kappa*`: functions of these. Their intervals, and kappa's, come from resampling episodes (percentile
   bootstrap, a fixed seed, so the same window gives the same figures).
 - the Echo Gap's conditions `E[b | U=0] > 0` and `Cov(b, n | U=0) > 0`, n the reuse of the episode's record.
@@ -30,6 +31,7 @@ from guardian.core.numbers.interval import Estimate, correct_share, estimate_sha
 from guardian.trust import figure
 from guardian.trust.amplify import estimate_retrieval, estimate_transfer
 from guardian.trust.figure import Episodes, Sample, sum_columns
+from guardian.trust.reach import measure_reach
 from guardian.trust.resample import Measure, Resampled
 from guardian.trust.truth import StandIn
 
@@ -56,6 +58,8 @@ class AuditedEpisode:
         space: Where it is from: of several spaces together, kappa is the slope within them.
         grade: Its self-grade in [0, 1]; None without one.
         corrupted_bias: Mean bias of the wrong memories it retrieved whose grade is known; None where there are none.
+        known_share: Of what it retrieved, that whose truth is known, which `corrupted_share` speaks of.
+        judged_share: Of what it retrieved, that whose truth is a stand-in's word; part of the known.
     """
 
     is_wrong: bool
@@ -68,6 +72,8 @@ class AuditedEpisode:
     space: str = ""
     grade: float | None = None
     corrupted_bias: float | None = None
+    known_share: float = 1.0
+    judged_share: float = 0.0
 
     def weigh(self, stand_in: StandIn | None) -> float:
         """Give its weight as wrong: 1 or 0 by ground truth, by a stand-in what is right on average.
@@ -160,6 +166,7 @@ def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> E
         accepted=_read(one.is_accepted for one in episodes),
         bias=_read(one.bias for one in episodes),
         share=_read(one.corrupted_share for one in episodes),
+        reach=measure_reach(episodes, stand_in),
         clean=_read(one.is_clean for one in episodes),
         reuse=_read(one.reuse for one in episodes),
         group=np.array([numbers.setdefault(one.space, len(numbers)) for one in episodes], dtype=np.intp),
@@ -194,7 +201,9 @@ def _estimate_retrieval(columns: Episodes, episodes: Sequence[AuditedEpisode]) -
 
 
 def _estimate_transfer(columns: Episodes, episodes: Sequence[AuditedEpisode], resamples: int) -> Estimate:
-    bias, rows = _read(one.corrupted_bias for one in episodes), columns.shared
+    bias = _read(one.corrupted_bias for one in episodes)
+    # A share of which a part is not known would make both slopes too small, and not alike.
+    rows = columns.shared & (columns.reach > 1 - 1e-9)
     return estimate_transfer(
         columns.share[rows],
         bias[rows],

@@ -20,6 +20,7 @@ import numpy as np
 
 from guardian.core.numbers.interval import Estimate, unknown
 from guardian.trust.estimate import LEAST_SLOPE, AuditedEpisode
+from guardian.trust.reach import measure_reach
 from guardian.trust.truth import StandIn
 
 
@@ -81,7 +82,8 @@ def gather_evidence(episodes: Sequence[AuditedEpisode], *, stand_in: StandIn | N
     share = np.array([one.corrupted_share for one in known], dtype=np.float64)
     wrong = np.array([one.weigh(stand_in) for one in known], dtype=np.float64)
     by_stand_in = np.array([one.is_stand_in for one in known], dtype=bool)
-    share -= share.mean()
+    reach = measure_reach(known, stand_in)
+    share = reach * (share - float(share @ reach) / max(float(reach.sum()), 1e-9))
     wrong -= wrong.mean()
     # A stand-in's verdicts scatter more than the truth, so each source has its own variance.
     parts = [rows for rows in (by_stand_in, ~by_stand_in) if rows.any()]

@@ -50,6 +50,7 @@ class Episodes:
         accepted: 1 where the self-grade accepts.
         bias: Of the self-grade.
         share: Corrupted share of what was retrieved.
+        reach: How far that tells of all that was retrieved; never NaN.
         clean: 1 where all that was retrieved is known to be right; never NaN.
         reuse: How often its record was retrieved.
         group: Number of its space: the slope is taken about each space's own means.
@@ -59,6 +60,7 @@ class Episodes:
     accepted: Sample
     bias: Sample
     share: Sample
+    reach: Sample
     clean: Sample
     reuse: Sample
     group: NDArray[np.intp]
@@ -88,7 +90,9 @@ def sum_columns(episodes: Episodes) -> Table:
     """Lay out episodes so that the figures are functions of the columns' sums."""
     wrong, clean, shared = episodes.wrong, episodes.clean, episodes.shared
     graded, biased, reused = episodes.graded, episodes.biased, episodes.reused
-    x, y = (centre(np.where(shared, column, 0.0), shared, episodes.group) for column in (episodes.share, wrong))
+    reach = np.where(shared, episodes.reach, 0.0)
+    x = reach * centre(np.where(shared, episodes.share, 0.0), reach, episodes.group)
+    y = centre(np.where(shared, wrong, 0.0), shared.astype(np.float64), episodes.group)
     a, b, n = (np.nan_to_num(column) for column in (episodes.accepted, episodes.bias, episodes.reuse))
     columns = {
         Column.ACCEPTED_WRONG: graded * a * wrong,
@@ -112,11 +116,11 @@ def sum_columns(episodes: Episodes) -> Table:
     return np.stack([columns[name] for name in Column], axis=1)
 
 
-def centre(values: Sample, rows: NDArray[np.bool_], group: NDArray[np.intp]) -> Sample:
-    """Take each group's mean over some rows from its values there; 0 in the other rows."""
-    counts = np.bincount(group, weights=rows)
-    means = np.bincount(group, weights=rows * values) / np.maximum(counts, 1)
-    return np.asarray(np.where(rows, values - means[group], 0.0))
+def centre(values: Sample, weights: Sample, group: NDArray[np.intp]) -> Sample:
+    """Take each group's weighted mean from its values; 0 where there is no weight."""
+    counts = np.bincount(group, weights=weights)
+    means = np.bincount(group, weights=weights * values) / np.maximum(counts, _NOTHING)
+    return np.asarray(np.where(weights > 0, values - means[group], 0.0))
 
 
 def slope(sums: Table) -> Sample:
