@@ -9,9 +9,6 @@ from enum import StrEnum
 from guardian.core.alert import SEVERITIES, AlertKind, Severity
 from guardian.core.numbers.interval import Estimate
 
-# Scope of an alert that is not about one space.
-OVERALL = "*"
-
 
 class Reading(StrEnum):
     """Which side of its thresholds a figure is on."""
@@ -27,14 +24,14 @@ class Finding:
     """One kind of alert, at one look.
 
     Attributes:
-        scope: The space, or `OVERALL`.
+        scope: The space; None where it is not about one.
         reading: Unknown neither raises nor resolves.
         reason: In words, with the figures.
         figures: The figures behind it, by name; None where unknown.
     """
 
     kind: AlertKind
-    scope: str
+    scope: str | None
     reading: Reading
     reason: str
     figures: Mapping[str, float | None] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class _Look:
     """A bank's figures with what follows from them once."""
 
     figures: BankFigures
-    scope: str
+    scope: str | None
     policy: AlertPolicy
     feedback: Feedback = field(init=False)
 
@@ -88,7 +88,7 @@ class _Look:
         return strength is not None and needed is not None and strength >= needed / 2
 
 
-def judge_bank(figures: BankFigures, *, scope: str, policy: AlertPolicy) -> list[Finding]:
+def judge_bank(figures: BankFigures, *, scope: str | None, policy: AlertPolicy) -> list[Finding]:
     """Judge one bank, or all together: one finding for each kind that drift can raise."""
     look = _Look(figures, scope, policy)
     return [judge(look) for judge in _JUDGES]

@@ -15,6 +15,7 @@ LOOKS_TO_RAISE: Mapping[AlertKind, int] = {
     AlertKind.NEAR_ATTRACTOR: 1,
     AlertKind.ATTRACTOR_ABOVE_ONE_SHOT: 1,
     AlertKind.COLLAPSE_MARGIN: 1,
+    AlertKind.ECHO: 1,
     AlertKind.REFUSED_CLAIMS: 1,
     AlertKind.DEAD_LETTERS: 1,
 }
@@ -41,7 +42,7 @@ class AlertPolicy:
         margin_raise, margin_clear: kappa* - kappa: raised where feedback is proven and the low end at or below the one, resolved where it
             is above the other. At 0 the bank may be taken over whatever its base error.
         echo_raise, echo_clear: Share of what reads returned that a correction fells by now, in [0, 1]: low end and value.
-        refused_raise, refused_clear: Verification claims refused an hour.
+        refused_raise, refused_clear: Verification claims of a space that were refused within a day.
         letters_raise, letters_clear: Dead letters an hour.
         lag_raise, lag_clear: Records behind.
         looks_to_raise, looks_to_resolve: Looks in a row, at least 1; two where a kind is not named.

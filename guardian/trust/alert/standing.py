@@ -31,7 +31,7 @@ class AlertState:
     """What is remembered of one alert from look to look.
 
     Attributes:
-        scope: The space, or `*`.
+        scope: The space; None where it is not about one.
         status: Watched while looks are counted towards raising it.
         since: When it was raised; None while it is watched.
         until: When it was resolved.
@@ -44,7 +44,7 @@ class AlertState:
     """
 
     kind: AlertKind
-    scope: str
+    scope: str | None
     status: AlertStatus = AlertStatus.WATCHED
     since: datetime | None = None
     until: datetime | None = None
@@ -71,9 +71,9 @@ class AlertState:
         return self.status is AlertStatus.STANDING
 
 
-def build_key(kind: AlertKind, scope: str) -> str:
-    """Give the key of an alert."""
-    return f"{kind.value}:{scope}"
+def build_key(kind: AlertKind, scope: str | None) -> str:
+    """Give the key of an alert: kind and space, or the kind alone."""
+    return kind.value if scope is None else f"{kind.value}:{scope}"
 
 
 def decide_alerts(
