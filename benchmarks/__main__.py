@@ -24,6 +24,7 @@ from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
 from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
+from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
 from benchmarks.report import Report
 from benchmarks.sources import measure_sources
@@ -96,6 +97,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         full={"questions": None, "draws": 10},
         quick={"questions": 40, "draws": 2},
     ),
+    "real_grades": _sized(measure_real_grades, full={}, quick={}),
     "detection": _sized(
         measure_detection,
         full={"sizes": Sizes(seeds=200), "settings": 5, "budgets": 4},

@@ -53,8 +53,9 @@ class Setting:
 
     def build_model(self, *, places: int, kappa: float) -> BankModel:
         """Build the simulated bank, with this feedback."""
-        rates = {"leniency": self.leniency, "sensitivity": self.sensitivity, "base_error": self.base_error}
-        return BankModel(kappa=kappa, places=places, **rates)
+        return BankModel(
+            kappa=kappa, leniency=self.leniency, sensitivity=self.sensitivity, base_error=self.base_error, places=places
+        )
 
     @property
     def half_way(self) -> float:

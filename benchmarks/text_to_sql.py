@@ -193,8 +193,8 @@ def draw_episodes(candidates: Sequence[Candidate], *, seed: int, sees_failure: b
         right = [one for one in of_question if one.kind is None]
         wrong = [one for one in of_question if one.kind is not None]
         weights = [1 / len(_BROKEN) if one.kind in _BROKEN else 1.0 for one in wrong]
-        for one in (random_.choice(right), random_.choices(wrong, weights)[0]):
-            episodes.append((one, _grade(one, random_, sees_failure=sees_failure)))
+        drawn = (random_.choice(right), random_.choices(wrong, weights)[0])
+        episodes += [(one, _grade(one, random_, sees_failure=sees_failure)) for one in drawn]
     return episodes
 
 
