@@ -72,7 +72,7 @@ class Chinook:
         """Give the columns of each table."""
         names = self.fetch("SELECT name FROM sqlite_master WHERE type = 'table'") or []
         return {
-            str(name): [str(row[1]) for row in self.fetch(f'PRAGMA table_info("{name}")') or []]  # noqa: S608 # names of the schema
+            str(name): [str(row[1]) for row in self.fetch(f'PRAGMA table_info("{name}")') or []]  # names of the schema
             for (name,) in names
         }
 

@@ -8,6 +8,7 @@ without any, with a channel that judges all of them and whose error rates are kn
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ import numpy as np
 
 from benchmarks.laps import Advance
 from benchmarks.many_banks import Steps, play_banks
-from benchmarks.report import Aim, Report
+from benchmarks.report import Report
 from guardian.core.alert import AlertKind
 from guardian.core.numbers.attractor import find_attractor, shoot_once
 from guardian.core.numbers.interval import Estimate, estimate_share
@@ -36,8 +37,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 LOOK_EVERY = 100
 # Resamples of an estimate: only whether a figure is known hangs on them here, and the ends of p0 and the margin.
 _RESAMPLES = 100
-# Of the time in which a corrupted bank of these parameters goes half the way; how long one is played to see it.
-_LONG = 4.0
+# Times the bank's places: how long a bank with feedback is played; half the way takes it about one and a half.
+_LONG = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,9 @@ class Setting:
 
     def build_model(self, *, places: int, kappa: float) -> BankModel:
         """Build the simulated bank, with this feedback."""
-        rates = {"leniency": self.leniency, "sensitivity": self.sensitivity, "base_error": self.base_error}
-        return BankModel(kappa=kappa, places=places, **rates)
+        return BankModel(
+            kappa=kappa, leniency=self.leniency, sensitivity=self.sensitivity, base_error=self.base_error, places=places
+        )
 
     @property
     def half_way(self) -> float:
@@ -86,14 +88,19 @@ class Sizes:
     labelled: float = 0.5
 
 
+# Other sizes that the paper's bank is watched in, with labels: how much it takes.
+BUDGETS = ((1_000, 0.5), (2_000, 0.2), (2_000, 1.0), (5_000, 0.2))
+
+
 @dataclass(slots=True, kw_only=True)
 class Outcome:
     """How one bank's watch ended.
 
     Attributes:
-        alert: The first alert that counts, and the episode of the look that raised it; None where none was.
-        unknown: Looks at which feedback was unknown, the last ones.
-        labels: Labelled episodes at the end of the watch.
+        alert: The first alert that counts; None where none was raised.
+        at: Episode of the look that raised it.
+        is_known: Feedback was known at the last look.
+        labels: Episodes whose truth was told, by the end of the watch.
     """
 
     alert: AlertKind | None = None
@@ -208,7 +215,8 @@ class Cell:
         false: Alerted, of those without.
         half_ways: Episode at which each bank with feedback was half the way.
         outcomes: Of the banks with feedback.
-        horizon: Episodes over which those without were watched.
+        peaceful: Of those without.
+        horizon: Episodes over which those without were watched: the median of the half ways.
     """
 
     in_time: Estimate
@@ -244,4 +252,45 @@ def study(setting: Setting, sizes: Sizes, *, stand_in: StandIn | None, advance: 
         outcomes=outcomes,
         peaceful=peaceful,
         horizon=horizon,
+    )
+
+
+async def measure_detection(*, sizes: Sizes, settings: int, budgets: int, advance: Advance) -> Report:
+    """Measure detection and false alarms in the settings, then the paper's bank in other sizes."""
+    report = Report(
+        name="detection",
+        title=f"{sizes.seeds} banks a row, {sizes.places:,} places, {sizes.labelled:.0%} of the episodes labelled, a look every {LOOK_EVERY} episodes",
+    )
+    for setting in SETTINGS[:settings]:
+        for stand_in in (None, CHANNEL):
+            cell = study(setting, sizes, stand_in=stand_in, advance=advance)
+            _add(report, f"{setting.name}, {'labels' if stand_in is None else 'no labels, a channel'}", setting, cell)
+    for places, labelled in BUDGETS[:budgets]:
+        other = Sizes(seeds=max(1, sizes.seeds // 2), places=places, labelled=labelled)
+        cell = study(SETTINGS[0], other, stand_in=None, advance=advance)
+        _add(report, f"the paper's, {places:,} places, {labelled:.0%} labelled", SETTINGS[0], cell)
+    report.notes.append(
+        f"the channel calls {CHANNEL.sensitivity:g} of the wrong ones wrong and {CHANNEL.specificity:g} of the right ones right, and judges every episode"
+    )
+    report.notes.append(
+        "in time: before half the way from p0 to p*; false: alerted with kappa = 0 and all else alike over the same number of episodes"
+    )
+    return report
+
+
+def _add(report: Report, name: str, setting: Setting, cell: Cell) -> None:
+    report.add_estimate(f"{name}: alerted in time", cell.in_time)
+    report.add_estimate(f"{name}: false alarm", cell.false)
+    found = [one for one in cell.outcomes if one.at is not None]
+    if found:
+        report.add(f"{name}: episodes until the alert", [float(one.at or 0) for one in found], "episodes")
+        report.add(f"{name}: judged episodes until the alert", [float(one.labels) for one in found], "episodes")
+    report.add(f"{name}: episodes until half the way", [float(one) for one in cell.half_ways], "episodes")
+    unknown = sum(not one.is_known for one in cell.outcomes)
+    if unknown:
+        report.notes.append(f"{name}: unknown to the end in {unknown} banks, counted as missed")
+    kinds = Counter(one.alert.value for one in cell.outcomes if one.alert is not None)
+    report.notes.append(
+        f"{name}: kappa {setting.kappa:g}, l {setting.leniency:g}, s {setting.sensitivity:g}, e0 {setting.base_error:g}; "
+        f"first alert {', '.join(f'{kind} {count}' for kind, count in kinds.most_common()) or 'none'}"
     )

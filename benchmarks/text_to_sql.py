@@ -186,15 +186,15 @@ def draw_episodes(candidates: Sequence[Candidate], *, seed: int, sees_failure: b
         seed: Of what is drawn.
         sees_failure: The agent sees that a query does not run, and never accepts one that does not; its leniency towards the others is as given.
     """
-    random_ = random.Random(seed)  # noqa: S311 # a benchmark's, not a secret
+    random_ = random.Random(seed)  # a benchmark's, not a secret
     episodes = []
     for number in sorted({one.question.number for one in candidates}):
         of_question = [one for one in candidates if one.question.number == number]
         right = [one for one in of_question if one.kind is None]
         wrong = [one for one in of_question if one.kind is not None]
         weights = [1 / len(_BROKEN) if one.kind in _BROKEN else 1.0 for one in wrong]
-        for one in (random_.choice(right), random_.choices(wrong, weights)[0]):
-            episodes.append((one, _grade(one, random_, sees_failure=sees_failure)))
+        drawn = (random_.choice(right), random_.choices(wrong, weights)[0])
+        episodes += [(one, _grade(one, random_, sees_failure=sees_failure)) for one in drawn]
     return episodes
 
 
@@ -225,9 +225,9 @@ def _report_utilities(
         held = [labelled for one, labelled in episodes if one.question.is_held_out]
         errors["as graded"].append(measure_error(held))
         for name in (*CHANNELS, UNION, REGRADER, OUTCOME):
-            found = assess(known, (name,), required_precision=_RHO, resamples=300 if seed == 0 else 100)
+            found = assess(known, (name,), required_precision=_RHO, resamples=1_000 if seed == 0 else 100)
             errors[f"{name}, as calibrated"].append(measure_error(held, channel=name, alpha=found.usable_alpha))
-            errors[f"{name}, α* whether it passes or not"].append(
+            errors[f"{name}, alpha* whether it passes or not"].append(
                 measure_error(held, channel=name, alpha=found.alpha.value or 0.0)
             )
             is_precise = found.precision.low is not None and found.precision.low > _RHO
@@ -265,7 +265,7 @@ def measure_error(
 
 def describe(found: Assessment) -> str:
     """Say in a line what the calibration of one draw says of a channel."""
-    figures = {"Corr(V,U)": found.corr_truth, "Corr(ν,b)": found.corr_bias, "β": found.beta, "α*": found.alpha}
+    figures = {"Corr(V,U)": found.corr_truth, "Corr(nu,b)": found.corr_bias, "beta": found.beta, "alpha*": found.alpha}
     figures |= {"precision": found.precision, "recall": found.recall}
     shown = ", ".join(f"{name} {_show(estimate)}" for name, estimate in figures.items())
     passed = "may demote" if found.passes else "demotes nothing: " + ", ".join(one.value for one in found.failures)

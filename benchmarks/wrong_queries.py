@@ -66,7 +66,7 @@ def list_literals(queries: Sequence[str]) -> list[tuple[str, str]]:
 def iter_wrong(query: str, around: Surroundings, *, seed: int) -> Iterator[tuple[Kind, str]]:
     """Yield a query for each kind of slip that this query has room for; the same seed gives the same ones."""
     for kind, slip in SLIPS.items():
-        made = slip(_parse(query), around, random.Random(f"{seed}:{kind}:{query}"))  # noqa: S311 # which slip, not a secret
+        made = slip(_parse(query), around, random.Random(f"{seed}:{kind}:{query}"))  # which slip, not a secret
         text = made.sql(_SQLITE) if isinstance(made, exp.Expression) else made
         if text is not None and text != _parse(query).sql(_SQLITE):
             yield kind, text
