@@ -5,6 +5,7 @@ Only wiring and cli read it. Every field says its unit and meaning; secrets prin
 
 from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.chat import ChatSettings
+from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
@@ -13,8 +14,10 @@ from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettin
 
 __all__ = [
     "TOML_NAME",
+    "AlertSettings",
     "AuditSettings",
     "ChatSettings",
+    "DriftSettings",
     "EmbeddingSettings",
     "IngressSettings",
     "JudgeSettings",

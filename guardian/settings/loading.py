@@ -22,6 +22,7 @@ from guardian.core.policy import Policy
 from guardian.errors import ConfigError
 from guardian.mapping import EventMap
 from guardian.settings.audit import AuditSettings, JudgeSettings
+from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
@@ -46,6 +47,8 @@ class Settings(BaseSettings):
     audit: AuditSettings = Field(default_factory=AuditSettings)
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     policy: PolicySettings = Field(default_factory=PolicySettings)
+    drift: DriftSettings = Field(default_factory=DriftSettings)
+    alerts: AlertSettings = Field(default_factory=AlertSettings)
     maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."

@@ -6,11 +6,13 @@ that a sender chooses; a reason that is not of the contract's closed set is coun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from guardian.contracts.reason import Reason
+from guardian.core.alert import SEVERITIES, AlertKind
 from guardian.sources.reason import SourceReason
 
 PHASES = ("fetch", "decide", "embed", "apply", "publish")
@@ -18,6 +20,25 @@ DEPENDENCIES = ("store", "model", "broker", "schema_registry")
 # Reasons that the stream adds to those of the contract.
 RECORD_TOO_LARGE = "record_too_large"
 _KNOWN_REASONS = frozenset({reason.value for reason in (*Reason, *SourceReason)} | {RECORD_TOO_LARGE})
+# Figures of the drift, each of a bank's estimates with its interval; a gauge each.
+DRIFT_FIGURES = {
+    "corrupted_share": "p, share of wrong ones among the trusted records whose truth is known.",
+    "attractor": "p*, where the bank is heading.",
+    "one_shot": "p0, the share after one pass.",
+    "compounding": "p*/p0, what the loop adds.",
+    "kappa": "Rise of the error rate with the corrupted share of what was retrieved.",
+    "leniency": "P(self-grade accepts | wrong).",
+    "sensitivity": "P(self-grade accepts | right).",
+    "base_error": "Error rate with clean memories.",
+    "collapse_margin": "Distance of kappa from the collapse threshold.",
+    "superseded_top_k": "Share of what reads returned that a correction fells.",
+}
+# All spaces together, and the one of which the figure is worst; never a space's name.
+DRIFT_SCOPES = ("overall", "worst")
+DRIFT_BOUNDS = ("value", "low", "high")
+DRIFT_OUTCOMES = ("done", "failed", "skipped")
+# Seconds: a run reads the whole store, in pages.
+_RUN_BUCKETS = (0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
 # Seconds: a batch of new leaves takes milliseconds, a cascade over a large family many seconds.
 _BUCKETS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -76,7 +97,26 @@ class Metrics:
         self.audit = Histogram(
             "guardian_audit_seconds", "Time of one channel on one case.", ["channel"], buckets=_BUCKETS, registry=self.registry
         )
+        self.drift = {
+            name: self._gauge(f"drift_{name}", f"{description} NaN while unknown.", "scope", "bound")
+            for name, description in DRIFT_FIGURES.items()
+        }
+        self.drift_episodes = self._gauge("drift_episodes", "Audited episodes the estimates of drift rest on.", "scope")
+        self.drift_last_run = self._gauge(
+            "drift_last_run_timestamp_seconds", "When drift was last estimated to the end; 0: never."
+        )
+        self.drift_run = Histogram(
+            "guardian_drift_run_seconds", "Time of an estimate of drift.", buckets=_RUN_BUCKETS, registry=self.registry
+        )
+        self.drift_runs = self._count("drift_runs", "Estimates of drift, by what became of them.", "outcome")
+        self.alert_standing = self._gauge("alert_standing", "Alerts that stand.", "alert", "severity")
+        self.alerts_raised = self._count("alerts_raised", "Alerts raised.", "alert")
+        self.alerts_resolved = self._count("alerts_resolved", "Alerts resolved.", "alert")
+        self.channels_failing = self._gauge(
+            "channels_failing", "Channels that fail the error-independence test; NaN while unknown."
+        )
         self._make_series()
+        self._make_drift_series()
 
     def note_audit(self, channel: str, outcome: str, seconds: float) -> None:
         """Count what became of asking a channel about a case; channels are named by the settings."""
@@ -108,6 +148,21 @@ class Metrics:
         for dependency in DEPENDENCIES:
             self.retries.labels(dependency)
             self.up.labels(dependency).set(1)
+
+    def _make_drift_series(self) -> None:
+        """Make the series of drift and alerts: unknown until something is known, and nothing stands."""
+        for scope in DRIFT_SCOPES:
+            self.drift_episodes.labels(scope)
+            for gauge in self.drift.values():
+                for bound in DRIFT_BOUNDS:
+                    gauge.labels(scope, bound).set(math.nan)
+        self.channels_failing.set(math.nan)
+        for outcome in DRIFT_OUTCOMES:
+            self.drift_runs.labels(outcome)
+        for kind in AlertKind:
+            self.alert_standing.labels(kind.value, SEVERITIES[kind].value)
+            self.alerts_raised.labels(kind.value)
+            self.alerts_resolved.labels(kind.value)
 
     def _count(self, name: str, description: str, *labels: str) -> Counter:
         return Counter(f"guardian_{name}", description, labels, registry=self.registry)

@@ -12,20 +12,8 @@ from typing import Any
 import orjson
 
 from guardian.core.export import EXPORTED, build_row, dump_row, sort_rows
-from guardian.core.model import (
-    Audited,
-    Calibrated,
-    Corrected,
-    Deleted,
-    Erased,
-    Event,
-    EventRef,
-    Linked,
-    Read,
-    Retracted,
-    Written,
-)
-from guardian.core.point import Phase, Point, PointKind, Upsert
+from guardian.core.model import Audited, Calibrated, Corrected, Deleted, Erased, Event, EventRef, Linked, Read, Retracted, Written
+from guardian.core.point import OPERATIONAL, Phase, Point, PointKind, Upsert
 from guardian.core.policy import Policy
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence, Store, StoreIdentity
@@ -57,8 +45,9 @@ _FACTS = frozenset(_POINT_OF.values())
 
 
 async def fetch_payloads(store: Store, space: str) -> dict[str, dict[str, Any]]:
-    """Give the payloads of all points of a space, by point id."""
-    return {point.id: dict(point.payload) async for point in store.iter_points(space=space)}
+    """Give the payloads of all points of a space that are state, by point id."""
+    kinds = frozenset(PointKind) - OPERATIONAL
+    return {point.id: dict(point.payload) async for point in store.iter_points(space=space, kinds=kinds)}
 
 
 async def recalibrate_payloads(payloads: Payloads, identity: StoreIdentity) -> dict[str, dict[str, Any]]:

@@ -175,6 +175,8 @@ def test_the_asyncapi_document_is_whole() -> None:
         "guardian.reviews",
         "guardian.dead-letters",
         *REQUESTS,
+        "guardian.drift",
+        "guardian.alerts",
     }
     references = iter_references(document)
     assert all(resolve(document, reference) for reference in references)

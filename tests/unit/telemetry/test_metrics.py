@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from guardian.contracts.reason import Reason
@@ -28,7 +29,10 @@ def test_reasons_are_a_closed_set() -> None:
 def test_no_metric_is_labelled_by_space() -> None:
     """A label takes only values from closed sets."""
     names = {name for metric in Metrics().registry.collect() for sample in metric.samples for name in sample.labels}
-    assert names <= {"disposition", "reason", "topic_role", "phase", "dependency", "le"}
+    assert names <= {
+        *("disposition", "reason", "topic_role", "phase", "dependency", "le"),
+        *("scope", "bound", "outcome", "alert", "severity"),
+    }
 
 
 def test_closed_sets_have_series_from_the_start() -> None:
@@ -37,3 +41,13 @@ def test_closed_sets_have_series_from_the_start() -> None:
     for dependency in DEPENDENCIES:
         assert metrics.registry.get_sample_value("guardian_retries_total", {"dependency": dependency}) == 0
         assert metrics.registry.get_sample_value("guardian_dependency_up", {"dependency": dependency}) == 1
+
+
+def test_what_is_not_known_yet_is_no_number() -> None:
+    """A bank nobody has looked at shows NaN, which no threshold takes for healthy; nothing stands."""
+    registry = Metrics().registry
+    for bound in ("value", "low", "high"):
+        found = registry.get_sample_value("guardian_drift_attractor", {"scope": "overall", "bound": bound})
+        assert found is not None
+        assert math.isnan(found)
+    assert registry.get_sample_value("guardian_alert_standing", {"alert": "near_attractor", "severity": "critical"}) == 0
