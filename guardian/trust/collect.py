@@ -223,7 +223,9 @@ def _find(node: Node, window: Window) -> _Found | None:
 def _audit(
     found: _Found, space: str, memories: Mapping[str, Sequence[Node]], reads: KeySample[int], window: Window
 ) -> AuditedEpisode:
-    truths = [_judge(memories.get(name, ()), found.observed_at, window.stand_in) for name in found.retrieved or ()]
+    nodes = [find_in_force(memories.get(name, ()), found.observed_at) for name in found.retrieved or ()]
+    truths = [None if node is None else judge_memory(node, window.stand_in) for node in nodes]
+    biases = [bias for node, truth in zip(nodes, truths, strict=True) if (bias := _find_bias(node, truth)) is not None]
     known = [truth for truth in truths if truth is not None]
     weights = [_weigh(truth, window.stand_in) for truth in known]
     grade, truth = found.grade, found.truth
@@ -238,12 +240,15 @@ def _audit(
         known_share=len(known) / len(truths) if truths else 1.0,
         judged_share=sum(one.is_stand_in for one in known) / len(truths) if truths else 0.0,
         space=space,
+        grade=grade,
+        corrupted_bias=sum(biases) / len(biases) if biases else None,
     )
 
 
-def _judge(nodes: Sequence[Node], moment: datetime, stand_in: StandIn | None) -> Truth | None:
-    node = find_in_force(nodes, moment)
-    return None if node is None else judge_memory(node, stand_in)
+def _find_bias(node: Node | None, truth: Truth | None) -> float | None:
+    """Give the bias of the grade of a wrong memory; None where it is not known, or not wrong."""
+    grade = None if node is None or truth is None or not truth.is_wrong else read_grade(node)
+    return None if grade is None or truth is None else grade - (0.0 if truth.is_stand_in else truth.value)
 
 
 def _weigh(truth: Truth, stand_in: StandIn | None) -> float:

@@ -19,7 +19,7 @@ from guardian.trust.alert.judge import TrendPoint
 from guardian.trust.drift import Drift
 
 # What stands in for the space of all together, where a store asks for one; such points are told by their content, never by it.
-_ALL = "*"
+ALL_TOGETHER = "*"
 # A look that says nothing new is kept after so long.
 _KEEP_AFTER = timedelta(days=1)
 # (age up to which, one look in each) from the youngest on.
@@ -101,7 +101,7 @@ def build_snapshot_point(snapshot: Snapshot) -> Upsert:
         "stand_in": snapshot.stand_in,
         "stand_in_episodes": snapshot.stand_in_episodes,
     }
-    payload = {"point": PointKind.DRIFT.value, "space": snapshot.space or _ALL, "rest": orjson.dumps(content).decode()}
+    payload = {"point": PointKind.DRIFT.value, "space": snapshot.space or ALL_TOGETHER, "rest": orjson.dumps(content).decode()}
     return Upsert(id=snapshot.id, payload=payload)
 
 
