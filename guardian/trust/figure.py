@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from guardian.trust.resample import Table
+from guardian.trust.resample import Measure, Table
 
 Sample = NDArray[np.float64]
 
@@ -39,6 +39,9 @@ class Column(IntEnum):
     REUSED_BIAS = 14
     REUSE = 15
     BIAS_REUSE = 16
+    REACH = 17
+    CORRUPTED = 18
+    WRONG = 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,9 @@ def sum_columns(episodes: Episodes) -> Table:
         Column.REUSED_BIAS: reused * wrong * b,
         Column.REUSE: reused * wrong * n,
         Column.BIAS_REUSE: reused * wrong * b * n,
+        Column.REACH: reach,
+        Column.CORRUPTED: reach * np.where(shared, episodes.share, 0.0),
+        Column.WRONG: shared * wrong,
     }
     return np.stack([columns[name] for name in Column], axis=1)
 
@@ -150,21 +156,33 @@ def base_error(sums: Table) -> Sample:
     return _clamp(_divide(sums[:, Column.CLEAN_WRONG], sums[:, Column.CLEAN]))
 
 
-def attractor(sums: Table) -> Sample:
-    """Give p*: as `core.numbers.attractor.find_attractor`, for many at once."""
-    return find_attractors(kappa(sums), leniency(sums), sensitivity(sums), base_error(sums))
+def intercept(sums: Table) -> Sample:
+    """Give the error rate that the slope leads to where nothing of what was retrieved is wrong."""
+    corrupted = _divide(sums[:, Column.CORRUPTED], sums[:, Column.REACH])
+    return _clamp(_divide(sums[:, Column.WRONG], sums[:, Column.SHARED]) - kappa(sums) * _clamp(corrupted))
 
 
-def one_shot(sums: Table) -> Sample:
+def attractor(sums: Table, *, base: Measure = base_error) -> Sample:
+    """Give p*: as `core.numbers.attractor.find_attractor`, for many at once.
+
+    Args:
+        sums: One row a sample.
+        base: Gives e0.
+    """
+    return find_attractors(kappa(sums), leniency(sums), sensitivity(sums), base(sums))
+
+
+def one_shot(sums: Table, *, base: Measure = base_error) -> Sample:
     """Give p0; 0 where nothing is ever accepted."""
-    wrong = base_error(sums) * leniency(sums)
-    accepted = wrong + (1 - base_error(sums)) * sensitivity(sums)
+    errors = base(sums)
+    wrong = errors * leniency(sums)
+    accepted = wrong + (1 - errors) * sensitivity(sums)
     return np.where(accepted == 0, 0.0, wrong / accepted)
 
 
-def ratio(sums: Table) -> Sample:
+def ratio(sums: Table, *, base: Measure = base_error) -> Sample:
     """Give p* / p0; NaN where nothing wrong is ever accepted, for then there is nothing to compound."""
-    return _divide(attractor(sums), one_shot(sums))
+    return _divide(attractor(sums, base=base), one_shot(sums, base=base))
 
 
 def collapse(sums: Table) -> Sample:
