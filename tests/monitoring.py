@@ -26,7 +26,7 @@ import pytest
 import yaml
 
 from guardian.errors import ConfigError
-from guardian.stream.broker.process import choose_port
+from guardian.stream.broker.process import _FOLLOW_PARENT, choose_port
 
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "deploy" / "prometheus" / "rules"
@@ -150,7 +150,7 @@ class Daemon:
     """A program that serves HTTP on a free port of 127.0.0.1, as a context manager.
 
     Args:
-        command: The program and its arguments; `{port}` in an argument is the port.
+        command: The program and its arguments; `{address}` in an argument is host and port. It ends when this process does.
         log_path: Where its output goes.
     """
 
@@ -163,8 +163,9 @@ class Daemon:
 
     def __enter__(self) -> Self:
         """Start the program and wait until it is ready."""
+        command = ["sh", "-c", _FOLLOW_PARENT, "sh", *self._command]
         with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self._log_path.parent)
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._log_path.parent)
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -178,10 +179,10 @@ class Daemon:
         assert self._process is not None
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.communicate(b"\n", timeout=20)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()
 
     def ask(self, path: str, body: object = None) -> Any:
         """Give the JSON answer of a path; with a body it is posted."""
