@@ -20,12 +20,15 @@ from rich.console import Console
 
 from benchmarks.correct import measure_correct
 from benchmarks.decide import measure_decide
+from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
 from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
+from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
 from benchmarks.report import Report
 from benchmarks.sources import measure_sources
+from benchmarks.text_to_sql import measure_text_to_sql
 from benchmarks.worker import measure_worker
 from guardian.errors import GuardianError
 
@@ -88,6 +91,17 @@ BENCHMARKS: dict[str, Benchmark] = {
         measure_memory,
         full={"marks": (20_000, 40_000, 80_000)},
         quick={"marks": (2_000, 4_000)},
+    ),
+    "text_to_sql": _sized(
+        measure_text_to_sql,
+        full={"questions": None, "draws": 10},
+        quick={"questions": 40, "draws": 2},
+    ),
+    "real_grades": _sized(measure_real_grades, full={}, quick={}),
+    "detection": _sized(
+        measure_detection,
+        full={"sizes": Sizes(seeds=200), "settings": 5, "budgets": 4},
+        quick={"sizes": Sizes(seeds=10, places=1_000), "settings": 2, "budgets": 0},
     ),
 }
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
+from guardian.core.numbers.interval import Estimate
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
@@ -35,12 +37,14 @@ class Figure:
         values: One a repetition; the median is quoted, the least and the greatest stand beside.
         unit: `events/s`, `ms`, `MB`, `ratio`, …
         aim: What it should reach, or None.
+        estimate: The interval and the sample of a share that was counted once, or None.
     """
 
     what: str
     values: Sequence[float]
     unit: str
     aim: Aim | None = None
+    estimate: Estimate | None = None
 
     @property
     def middle(self) -> float:
@@ -49,7 +53,11 @@ class Figure:
 
     def cells(self) -> tuple[str, str, str, str, str]:
         """Give what a table shows: what, median, unit, range, aim."""
-        spread = f"{format_number(min(self.values))} to {format_number(max(self.values))}" if len(self.values) > 1 else ""
+        spread = ""
+        if self.estimate is not None and self.estimate.low is not None and self.estimate.high is not None:
+            spread = f"{self.estimate.low:.3f} .. {self.estimate.high:.3f} (n={self.estimate.n})"
+        elif len(self.values) > 1:
+            spread = f"{format_number(min(self.values))} to {format_number(max(self.values))}"
         return (
             self.what,
             format_number(self.middle),
@@ -73,6 +81,13 @@ class Report:
         listed = list(values) if isinstance(values, Sequence) else [values]
         self.figures.append(Figure(what=what, values=listed, unit=unit, aim=aim))
 
+    def add_estimate(self, what: str, estimate: Estimate, unit: str = "share") -> None:
+        """Add an estimate with its 95 % interval; what is unknown is said in a note and has no figure."""
+        if estimate.value is None:
+            self.notes.append(f"{what}: unknown (n={estimate.n})")
+        else:
+            self.figures.append(Figure(what=what, values=[estimate.value], unit=unit, estimate=estimate))
+
     def table(self) -> Table:
         """Draw it for a terminal."""
         table = Table(title=f"{self.name}: {self.title}", title_justify="left", box=None, pad_edge=False)
@@ -92,13 +107,14 @@ class Report:
         """Give it for programs."""
         figures = [
             {"what": item.what, "unit": item.unit, "median": item.middle, "values": list(item.values)}
+            | ({} if item.estimate is None else {"interval": [item.estimate.low, item.estimate.high], "n": item.estimate.n})
             | ({} if item.aim is None else {"aim": asdict(item.aim), "is_met": item.aim.is_met(item.middle)})
             for item in self.figures
         ]
         return {"name": self.name, "title": self.title, "figures": figures, "notes": self.notes}
 
 
-_COLUMNS = ("measured", "median", "unit", "least to greatest", "aim")
+_COLUMNS = ("measured", "median", "unit", "least to greatest, or 95 % interval", "aim")
 
 
 def format_number(value: float) -> str:

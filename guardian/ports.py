@@ -118,8 +118,12 @@ class Store(Protocol):
         space: str | None = None,
         kinds: Collection[PointKind] | None = None,
         where: Mapping[str, str] | None = None,
+        page_points: int | None = None,
     ) -> AsyncIterator[Point]:
-        """Give whole points page by page, of one space or all, in no promised order; `where` are exact keyword matches."""
+        """Give whole points page by page, of one space or all, in no promised order; `where` are exact keyword matches.
+
+        Smaller pages than the store's own leave more room to others between them.
+        """
 
     async def count(
         self,

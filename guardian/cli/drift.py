@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.history import fetch_history, show_history
 from guardian.cli.number import require_finite
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.core.moment import format_optional
@@ -21,6 +22,7 @@ from guardian.errors import ConfigError
 from guardian.settings import load_settings
 from guardian.trust.collect import Window
 from guardian.trust.drift import Drift, measure_drift
+from guardian.trust.series import Snapshot
 from guardian.trust.truth import ACCEPT_LEVEL, StandIn
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -38,6 +40,8 @@ _EPISODE_FIGURES = {
     "margin": "κ* - κ",
     "bias_of_wrong": "E[b | wrong], inflates above 0",
     "bias_with_reuse": "Cov(b, n | wrong), echoes above 0",
+    "amplified_retrieval": "A_ret  wrong ones retrieved more often",
+    "amplified_transfer": "A_tr  wrong ones believed more often",
 }
 _BANK_FIGURES = {
     "corrupted": "p   corrupted share of trusted records",
@@ -69,12 +73,19 @@ def drift(
         float,
         typer.Option(min=0, max=1, callback=require_finite, help="Self-grade from which the agent takes its episode for good."),
     ] = ACCEPT_LEVEL,
+    history: Annotated[
+        bool, typer.Option("--history", help="Show the looks that workers kept instead: of SPACE, or of all together.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate where a bank is heading: leniency, feedback, the attractor they lead to, and how far the bank is on the way.
 
     Rests on episodes of which something outside the agent says whether they were right; what too few of them say is unknown.
     """
+    if history:
+        _refuse_options(since, channel, sensitivity, specificity)
+        show_history(asyncio.run(_fetch_history(store, space)), space, as_json=as_json)
+        return
     window = Window(since=read_since(since), accept_level=accept, stand_in=read_stand_in(channel, sensitivity, specificity))
     overall, spaces = asyncio.run(_measure(store, window, space))
     if as_json:
@@ -94,6 +105,24 @@ def drift(
         err.print(
             "no audited episode: draw some with `guardian audit sample`, label them, and send them with `guardian audit label`."
         )
+
+
+def _refuse_options(*options: object) -> None:
+    """Refuse options that would be passed over in silence.
+
+    Raises:
+        ConfigError: One is given.
+    """
+    if any(option is not None for option in options):
+        raise ConfigError(
+            "--history shows what was estimated when it was: --since and --channel do not go with it.",
+            mend="leave them out; the settings drift.window_s and drift.channel are those of the worker that looks.",
+        )
+
+
+async def _fetch_history(place: str | None, space: str | None) -> list[Snapshot]:
+    async with opened_store(load_settings(), place) as store:
+        return await fetch_history(store, space)
 
 
 async def _measure(place: str | None, window: Window, space: str | None) -> tuple[Drift, list[Drift]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from guardian.cli.alerts import alerts
 from guardian.cli.audit import audit
 from guardian.cli.audit_families import families
 from guardian.cli.compact import compact
@@ -60,6 +61,7 @@ for command in (
     migrate,
     compact,
     drift,
+    alerts,
     simulate,
     doctor,
     settings,

@@ -20,6 +20,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from guardian.contracts.envelope import Headers, open_envelope
 from guardian.contracts.names import Names, read_names
 from guardian.contracts.reason import Reason, build_record_error
+from guardian.core.alert import AlertKind, Severity
 from guardian.core.model import EventRef, Extent, MemoryKind, Slot, Status
 from guardian.errors import RecordError
 
@@ -202,7 +203,64 @@ class DeadLetter(Outcome):
         return [(entry.name, None if entry.value is None else base64.b64decode(entry.value)) for entry in self.headers]
 
 
-OUTCOME_MODELS: tuple[type[Outcome], ...] = (EnrichedRecord, SupersessionNotice, ReviewItem, DeadLetter)
+class Figure(OutcomeModel):
+    """An estimate with its 95 % interval and the sample it rests on; all but the sample null while unknown."""
+
+    value: float | None = Field(description="The estimate.")
+    low: float | None = Field(description="Lower end.")
+    high: float | None = Field(description="Upper end.")
+    n: int = Field(ge=0, description="Sample size.")
+
+
+class DriftReport(Outcome):
+    """Where a memory bank is heading, as far as audited episodes can say; operational, not a function of the events alone."""
+
+    published_to: ClassVar[str] = "guardian.drift"
+    event_type: ClassVar[str] = "guardian.drift.estimated"
+    identity: ClassVar[frozenset[str]] = frozenset({"space", "at"})
+
+    space: str | None = Field(None, description="The memory bank; null for all together.")
+    at: AwareDatetime = Field(description="When it was estimated, in UTC.")
+    episodes: int = Field(ge=0, description="Audited episodes it rests on.")
+    stand_in: str | None = Field(None, description="Channel that stands in for the truth where nobody labelled, if any.")
+    stand_in_episodes: int = Field(0, ge=0, description="Episodes judged by it, corrected for its known errors.")
+    figures: dict[str, Figure] = Field(description="Estimates by name, such as kappa, attractor, one_shot, corrupted.")
+
+
+class AlertStanding(StrEnum):
+    """Whether an alert stands."""
+
+    STANDING = "standing"
+    RESOLVED = "resolved"
+
+
+class AlertNotice(Outcome):
+    """Something is wrong with a bank or with Guardian's work, or is no longer; told once when raised, once when resolved."""
+
+    published_to: ClassVar[str] = "guardian.alerts"
+    event_type: ClassVar[str] = "guardian.alert.changed"
+    identity: ClassVar[frozenset[str]] = frozenset({"key", "status", "since", "until"})
+
+    key: str = Field(description="Deduplication key: one alert, however often it is told.")
+    alert: AlertKind = Field(description="What is wrong.")
+    space: str | None = Field(None, description="The memory bank; null where it is not about one.")
+    severity: Severity = Field(description="How much it matters.")
+    status: AlertStanding = Field(description="Whether it stands.")
+    since: AwareDatetime = Field(description="When it was raised, in UTC.")
+    until: AwareDatetime | None = Field(None, description="When it was resolved, in UTC.")
+    reason: str = Field(description="In words, with the figures.")
+    figures: dict[str, float | None] = Field(default_factory=dict, description="The figures behind it; null where unknown.")
+    runbook: str = Field(description="Where to read what to do.")
+
+
+OUTCOME_MODELS: tuple[type[Outcome], ...] = (
+    EnrichedRecord,
+    SupersessionNotice,
+    ReviewItem,
+    DeadLetter,
+    DriftReport,
+    AlertNotice,
+)
 
 
 def build_outcome_id(outcome: Outcome) -> str:

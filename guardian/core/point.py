@@ -4,7 +4,7 @@ A payload is what Qdrant keeps beside the vectors: text, numbers, and lists of t
 each, since nested objects more than halve the write rate. Flags are the keywords `yes` and `no`.
 
 Node points (what has lineage): `record`, `tombstone`, `unseen`. Fact points: `correction`, `retraction`, `verdict`, `read`,
-`deletion`, `link`, `erasure`. The id of every point is a UUIDv5 of its identity, so writing twice is writing once.
+`deletion`, `link`, `erasure`. Operational points: `drift`, `alert`. The id of every point is a UUIDv5 of its identity, so writing twice is writing once.
 """
 
 from __future__ import annotations
@@ -38,8 +38,12 @@ class PointKind(StrEnum):
     DELETION = "deletion"
     LINK = "link"
     ERASURE = "erasure"
+    DRIFT = "drift"
+    ALERT = "alert"
 
 
+# What a worker notes of its own looks at a bank: no fact, in no export, and outside the law that state is a function of the set of events.
+OPERATIONAL = frozenset({PointKind.DRIFT, PointKind.ALERT})
 NODES = frozenset({PointKind.RECORD, PointKind.TOMBSTONE, PointKind.UNSEEN})
 
 # Payload fields that only a whole read carries; lineage reads leave them out, a family may have 100,000 records.

@@ -3,6 +3,7 @@
 Only wiring and cli read it. Every field says its unit and meaning; secrets print as stars.
 """
 
+from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
@@ -11,6 +12,8 @@ from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettin
 
 __all__ = [
     "TOML_NAME",
+    "AlertSettings",
+    "DriftSettings",
     "EmbeddingSettings",
     "IngressSettings",
     "KafkaSettings",

@@ -127,10 +127,11 @@ class MemoryStore:
         space: str | None = None,
         kinds: Collection[PointKind] | None = None,
         where: Mapping[str, str] | None = None,
+        page_points: int | None = None,
     ) -> AsyncIterator[Point]:
         """Give whole points; those written or removed meanwhile may or may not be seen."""
         ids = sorted(self._iter_matches(build_scan_clause(space, kinds, where)))
-        for page in iter_slices(ids, self._page_size):
+        for page in iter_slices(ids, page_points or self._page_size):
             present = [point_id for point_id in page if point_id in self.shelf.payloads]
             for point in [self._read_point(point_id, whole=True) for point_id in present]:
                 yield point

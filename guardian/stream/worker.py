@@ -41,6 +41,7 @@ from guardian.stream.plane.batch import Role, Work
 from guardian.stream.plane.loop import Plane
 from guardian.stream.publisher import KafkaPublisher
 from guardian.stream.shell import PageServer, Shell, build_app, build_pages
+from guardian.stream.watching import Owned, Watching, WatchSetup, WorkGauge
 from guardian.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger(__name__)
@@ -67,6 +68,7 @@ class WorkerSetup:
         open_pipeline: Opens the store and the model; called again when it fails because something is away.
         translator: Turns records of agents' topics into events; None where all are Guardian's own.
         schemas: Those of a schema registry, for the translator.
+        watch: How banks are watched; None for not at all.
     """
 
     kafka: KafkaSettings
@@ -78,6 +80,7 @@ class WorkerSetup:
     open_pipeline: Callable[[Publisher], Awaitable[Pipeline]]
     translator: Translator | None = None
     schemas: SchemaCache | None = None
+    watch: WatchSetup | None = None
 
     @property
     def events_topic(self) -> str:
@@ -111,6 +114,7 @@ class Worker:
         self._producer = Producer(setup.options)
         self._pipeline: Pipeline | None = None
         self._planes: list[Plane] = []
+        self._watching: Watching | None = None
         topic = setup.kafka.topic_prefix + DeadLetter.published_to
         self._letters = LetterIndex(
             read_on=functools.partial(iter_records, setup.options, topic),
@@ -173,6 +177,8 @@ class Worker:
             plane = self._build_plane(one)
             self._planes.append(plane)
             await app.add_runtime_dependency(plane)
+            if one.role is Role.CANONICAL:
+                self._start_watching(plane)
 
     async def _open_guard(self, dead_letters: DeadLetterSender) -> Guard:
         setup = self._setup
@@ -186,6 +192,33 @@ class Worker:
             letters=self._letters,
             metrics=self.metrics,
         )
+
+    def _start_watching(self, plane: Plane) -> None:
+        setup, pipeline = self._setup, self._pipeline
+        if setup.watch is None or pipeline is None or pipeline.publisher is None:
+            return
+
+        def find_owned() -> Owned | None:
+            found = plane.find_owned(setup.events_topic)
+            return None if found is None else Owned(round=found[0], numbers=found[1], all_numbers=found[2])
+
+        gauge = WorkGauge(
+            setup.options,
+            self.health,
+            self.metrics,
+            group=f"{setup.kafka.group}.guard",
+            events_topic=setup.events_topic,
+            letters_topic=setup.kafka.topic_prefix + DeadLetter.published_to,
+        )
+        self._watching = Watching(
+            setup.watch,
+            store=pipeline.store,
+            publisher=pipeline.publisher,
+            find_owned=find_owned,
+            gauge=gauge,
+            metrics=self.metrics,
+        )
+        self._watching.start()
 
     def _build_ingress(self, dead_letters: DeadLetterSender) -> Ingress:
         return Ingress(
@@ -300,6 +333,7 @@ class Worker:
     async def _stop(self, app: Shell) -> None:
         pipeline = self._pipeline
         steps: Sequence[Callable[[], Awaitable[Any]]] = [
+            *([] if self._watching is None else [self._watching.stop]),
             *(plane.stop for plane in self._planes),
             self._letters.finish,
             self._producer.stop,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from guardian.core.model import SourceKind
 from guardian.core.node import Node
@@ -35,6 +36,7 @@ class BankCounts:
         members: Records in families of several whose writer is known.
         self_written: Those of them that the agent wrote.
         depth_sum, depth_max: Derivation steps from a root.
+        refused: Recent records that claimed to be verified and were not believed.
     """
 
     records: int = 0
@@ -48,10 +50,11 @@ class BankCounts:
     self_written: int = 0
     depth_sum: int = 0
     depth_max: int = 0
+    refused: int = 0
 
     def add(self, other: BankCounts) -> None:
         """Add another space's counts."""
-        for name in ("records", "standing", "felled", "slots", "felled_slots", "members", "self_written", "depth_sum"):
+        for name in ("records", "standing", "felled", "slots", "felled_slots", "members", "self_written", "depth_sum", "refused"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.gold = (self.gold[0] + other.gold[0], self.gold[1] + other.gold[1])
         self.other = (self.other[0] + other.other[0], self.other[1] + other.other[1])
@@ -68,6 +71,7 @@ class BankCounts:
             self_written=estimate_share(self.self_written, self.members, least=LEAST_SHARE),
             depth_mean=self.depth_sum / self.records if self.records else None,
             depth_max=self.depth_max if self.records else None,
+            refused=self.refused,
         )
 
 
@@ -80,6 +84,7 @@ class BankEstimate:
         superseded_of_bank: Share of all records that a correction fells.
         superseded_of_top_k: Share of what the window's reads returned that a correction fells by now.
         self_written: Share that the agent wrote, of the records in families of several whose writer is known.
+        refused: Recent records that claimed to be verified and were not believed.
     """
 
     records: int
@@ -90,6 +95,7 @@ class BankEstimate:
     self_written: Estimate
     depth_mean: float | None
     depth_max: int | None
+    refused: int = 0
 
 
 @dataclass(slots=True)
@@ -100,11 +106,13 @@ class BankCounter:
         reads: Memory id -> how often the window's reads returned it.
         stand_in: The channel that stands in for the truth, if any.
         accept_level: Self-grade in [0, 1] from which the agent trusts a record.
+        recent: Refused claims count from it on; None for all.
     """
 
     reads: Mapping[str, int]
     stand_in: StandIn | None = None
     accept_level: float = ACCEPT_LEVEL
+    recent: datetime | None = None
     counts: BankCounts = field(default_factory=BankCounts)
     families: KeySample[list[int]] = field(default_factory=lambda: KeySample(MAX_FAMILIES))
 
@@ -115,6 +123,7 @@ class BankCounter:
         counts.felled += bool(node.felled)
         counts.depth_sum += node.depth
         counts.depth_max = max(counts.depth_max, node.depth)
+        counts.refused += self._is_recent(node) and not node.is_verified and any(one.event.verified for one in node.claims)
         if node.is_current:
             slots = self.reads.get(node.memory_id, 0)
             counts.slots += slots
@@ -132,6 +141,9 @@ class BankCounter:
         self.counts.members = sum(family[1] for family in several)
         self.counts.self_written = sum(family[2] for family in several)
         return self.counts
+
+    def _is_recent(self, node: Node) -> bool:
+        return self.recent is None or (node.observed_at is not None and node.observed_at >= self.recent)
 
     def _judge(self, node: Node) -> None:
         truth = judge_memory(node, self.stand_in)

@@ -1,6 +1,7 @@
 """Wiring: the only place where settings become objects and adapters are chosen. No logic."""
 
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
+from guardian.wiring.drift import build_watch_policy, build_watch_setup
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
@@ -28,6 +29,8 @@ __all__ = [
     "build_schemas",
     "build_store",
     "build_translator",
+    "build_watch_policy",
+    "build_watch_setup",
     "build_worker_setup",
     "forward_events",
     "locate_state",

@@ -11,6 +11,7 @@ from guardian.ports import Publisher, Store
 from guardian.settings import Settings
 from guardian.telemetry.log import configure_logging
 from guardian.wiring.broker import build_kafka_options
+from guardian.wiring.drift import build_watch_setup
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.source import build_schemas, build_translator
 from guardian.wiring.state import build_embedder, build_identity, build_store
@@ -57,6 +58,7 @@ def build_worker_setup(settings: Settings) -> WorkerSetup:
         build_policy=functools.partial(build_decode_policy, settings),
         translator=build_translator(settings, schemas),
         schemas=schemas,
+        watch=build_watch_setup(settings),
         open_pipeline=functools.partial(open_pipeline, settings),
     )
 

@@ -13,7 +13,7 @@ import orjson
 
 from guardian.core.export import EXPORTED, build_row, dump_row, sort_rows
 from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, EventRef, Linked, Read, Retracted, Written
-from guardian.core.point import Point, PointKind
+from guardian.core.point import OPERATIONAL, Point, PointKind
 from guardian.core.policy import Policy
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence, Store, StoreIdentity
@@ -43,8 +43,9 @@ _FACTS = frozenset(_POINT_OF.values())
 
 
 async def fetch_payloads(store: Store, space: str) -> dict[str, dict[str, Any]]:
-    """Give the payloads of all points of a space, by point id."""
-    return {point.id: dict(point.payload) async for point in store.iter_points(space=space)}
+    """Give the payloads of all points of a space that are state, by point id."""
+    kinds = frozenset(PointKind) - OPERATIONAL
+    return {point.id: dict(point.payload) async for point in store.iter_points(space=space, kinds=kinds)}
 
 
 def find_lost(space: Space, payloads: Payloads, *, is_due: Mapping[Place, bool] | None = None) -> Iterator[str]:

@@ -22,6 +22,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from guardian.contracts.outcome import is_erased
+from guardian.core.point import OPERATIONAL, PointKind
 from guardian.ports import Store
 from guardian.settings import Settings
 from guardian.wiring import build_decode_policy, build_store, place_store
@@ -159,7 +160,7 @@ async def _verify_spaces(ledger: Ledger, store: Store, verdict: Verdict, say: Sa
     waiting: list[Place] = []
     digest = hashlib.sha256()
     begun = time.monotonic()
-    present = await store.count_values("space")
+    present = await store.count_values("space", kinds=frozenset(PointKind) - OPERATIONAL)
     verdict.note(
         f"the store has {count} points of {space}, which nobody sent"
         for space, count in present.items()

@@ -20,7 +20,7 @@ from qdrant_client import AsyncQdrantClient
 
 from guardian.core.model import MemoryKind, Slot, Status
 from guardian.core.needs import Needs
-from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Point, PointKind, Upsert, build_point_id
+from guardian.core.point import HEAVY_FIELDS, OPERATIONAL, Patch, Phase, Point, PointKind, Upsert, build_point_id
 from guardian.errors import ConfigError, ConflictError, InvariantError
 from guardian.ports import Fence, SearchQuery, Store, StoreIdentity, Vectors
 from guardian.store.edge.store import EdgeStore
@@ -518,6 +518,27 @@ class TestIteration:
             seen.append(point.id)
             await write(store, patches=(Patch(id=point.id, payload={"status": "superseded"}),))
         assert sorted(seen) == sorted(record.id for record in records)
+
+    @pytest.mark.parametrize("page_points", [1, 3, 1_000])
+    async def test_a_page_of_any_size_gives_every_point_once(self, store: Any, page_points: int) -> None:
+        """Whoever reads beside others takes small pages, and misses nothing for it."""
+        records = [build_record("s", f"m{number}") for number in range(10)]
+        await write(store, *records, build_record("other", "m"))
+        seen = [point.id async for point in store.iter_points(space="s", kinds={PointKind.RECORD}, page_points=page_points)]
+        assert sorted(seen) == sorted(record.id for record in records)
+
+    async def test_what_a_worker_notes_of_its_looks_is_a_kind_apart(self, store: Any) -> None:
+        """Read by its own kinds, in none that anything else asks for, and writable by whoever stands outside the stream."""
+        await write(store, build_record("s", "m"))
+        notes = [build_upsert(kind, "s", "x", rest="{}") for kind in sorted(OPERATIONAL)]
+        for _ in range(2):
+            await store.apply([Phase(upserts=tuple(notes))], fence=Fence())
+        assert set(await read_all(store, space="s", kinds=OPERATIONAL)) == {note.id for note in notes}
+        key = {("s", "x")}
+        assert await store.fetch(Needs(memories=key, verdicts=key, events=key, children=key, families=key)) == []
+        assert (await store.count_values("space", kinds={PointKind.RECORD})) == {"s": 1}
+        await store.apply([Phase(deletes=tuple(note.id for note in notes))], fence=Fence())
+        assert await store.count(kinds=OPERATIONAL) == 0
 
 
 class TestVectors:

@@ -45,9 +45,11 @@ def write(folder: Path, *, file: str | None = None, **changes: object) -> Path:
 
 
 def test_the_package_declares_the_topics_in_use() -> None:
-    """The five topics of the first release, found without naming a folder."""
+    """All topics, found without naming a folder."""
     assert [topic.name for topic in load_declarations()] == [
+        "guardian.alerts",
         "guardian.dead-letters",
+        "guardian.drift",
         "guardian.enriched",
         "guardian.events",
         "guardian.reviews",

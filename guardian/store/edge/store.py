@@ -176,12 +176,13 @@ class EdgeStore:
         space: str | None = None,
         kinds: Collection[PointKind] | None = None,
         where: Mapping[str, str] | None = None,
+        page_points: int | None = None,
     ) -> AsyncIterator[Point]:
         """Give whole points by id; those written or removed meanwhile may or may not be seen."""
         clause = build_scan_clause(space, kinds, where)
         offset = None
         while not clause.is_empty:
-            page, offset = await self._run(self._read_page, build_filter([clause]), offset, whole=True)
+            page, offset = await self._run(self._read_page, build_filter([clause]), offset, whole=True, limit=page_points)
             for point in page:
                 yield point
             if offset is None:

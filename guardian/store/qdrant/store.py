@@ -228,13 +228,14 @@ class QdrantStore:
         space: str | None = None,
         kinds: Collection[PointKind] | None = None,
         where: Mapping[str, str] | None = None,
+        page_points: int | None = None,
     ) -> AsyncIterator[Point]:
         """Give whole points by id; those written or removed meanwhile may or may not be seen."""
         clause = build_scan_clause(space, kinds, where)
         if clause.is_empty:
             return
         with vendor_errors(self._place):
-            async for page in self._iter_pages((clause,), whole=True):
+            async for page in self._iter_pages((clause,), whole=True, page_points=page_points):
                 for point in page:
                     yield point
 
@@ -338,13 +339,15 @@ class QdrantStore:
     async def _retrieve(self, ids: Sequence[str], with_payload: Any) -> list[models.Record]:
         return await self._client.retrieve(self.collection, list(ids), with_payload=with_payload, with_vectors=False)
 
-    async def _iter_pages(self, clauses: Sequence[Clause], *, whole: bool) -> AsyncIterator[list[Point]]:
+    async def _iter_pages(
+        self, clauses: Sequence[Clause], *, whole: bool, page_points: int | None = None
+    ) -> AsyncIterator[list[Point]]:
         offset: Any = None
         while True:
             records, offset = await self._client.scroll(
                 self.collection,
                 scroll_filter=build_filter(clauses),
-                limit=self._page_size,
+                limit=page_points or self._page_size,
                 offset=offset,
                 with_payload=WHOLE if whole else LINEAGE_ONLY,
                 with_vectors=False,

@@ -120,6 +120,15 @@ class Plane(mode.Service):
             self._topics = wanted
             consumer.subscribe(sorted(wanted), listener=_Listener(self))
 
+    def find_owned(self, topic: str) -> tuple[int, frozenset[int], tuple[int, ...]] | None:
+        """Give the round, the owned and all partitions of a topic; None while it owns none of it, or does not know."""
+        consumer = self._consumer
+        if consumer is None or self.condition.standing is not Standing.ASSIGNED:
+            return None
+        owned = frozenset(one.partition for one in consumer.assignment() if one.topic == topic)
+        numbers = tuple(sorted(consumer.partitions_for_topic(topic) or ()))
+        return (self._round, owned, numbers) if owned and numbers else None
+
     async def check_progress(self, longest_s: float) -> bool:
         """Tell whether this plane moves: it has nothing to do, waits for something that is away, or finished a batch lately."""
         condition, consumer = self.condition, self._consumer

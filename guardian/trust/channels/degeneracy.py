@@ -1,4 +1,7 @@
-"""Degeneracy: a query whose result is empty or all NULL where its question expects an answer is likely wrong; needs no answer key."""
+"""Degeneracy: a query whose result is empty, all NULL or a lone 0 where its question expects an answer is likely wrong; needs no answer key.
+
+A count over a filter that nothing meets is the empty result of questions that ask how many: whoever asks about something supposes that it is there.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from typing import ClassVar
 
 from guardian.trust.channel import Case, Finding
-from guardian.trust.sql.sandbox import Sandbox, Status
+from guardian.trust.sql.sandbox import Run, Sandbox, Status
 
 # Questions that nothing may answer: "are there any …", "which, if any".
 _MAY_BE_EMPTY = re.compile(
@@ -29,6 +32,14 @@ class Degeneracy:
         run = await self._sandbox.run(case.answer)
         if run.status is not Status.OK:
             return None
-        is_degenerate = not run.rows or run.is_null
-        reason = "empty" if not run.rows else "all_null" if run.is_null else "has_answer"
-        return Finding(value=0.0 if is_degenerate else 1.0, reason=reason, evidence={"rows": run.rows, "columns": run.columns})
+        reason = _name_fault(run)
+        evidence = {"rows": run.rows, "columns": run.columns}
+        return Finding(value=0.0 if reason else 1.0, reason=reason or "has_answer", evidence=evidence)
+
+
+def _name_fault(run: Run) -> str | None:
+    if not run.rows:
+        return "empty"
+    if run.is_null:
+        return "all_null"
+    return "zero" if run.is_zero and run.rows == 1 and run.columns == 1 else None

@@ -2,7 +2,8 @@
 
 `WHERE country = 'Brazil'` under a question that names no Brazil is a literal copied from another episode, the commonest way in which a reused
 query is wrong. Looked at are string literals compared with a column (`=`, `<>`, `IN`, `LIKE`), read with a parser; short codes, yes/no and
-formats are passed over, since a schema may demand them. Needs neither the answer nor the database.
+formats are passed over, since a schema may demand them. Where a question names years, the dates of a query must lie in these, or end a range
+that does (1 January of the year after, 31 December of the year before). Needs neither the answer nor the database.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _FORMAT = re.compile(r"^[%_\s\W\dYmdHMS:-]*$")
 _WORD_OF_SCHEMA = frozenset(
     {"true", "false", "none", "null", "male", "female", "active", "inactive", "start of month", "start of year"}
 )
+# How words made of names end: Canadian, Japanese, Danish.
+_DERIVED = ("an", "ese", "ish")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+# A date, or as much of one as a filter compares: a year, a month of a year.
+_DATE = re.compile(r"(?:19|20)\d\d(?=$|-)")
 _SHOWN = 10
 
 
@@ -41,12 +47,14 @@ class LiteralGrounding:
         tree = admit(case.answer, self._dialect)
         if isinstance(tree, Refused):
             return None
-        literals = read_filters(tree)
-        if not literals:
-            return None
         said = " ".join(build_signature(text).text for text in (case.task, *case.evidence))
+        years = {int(year) for year in _YEAR.findall(said)}
+        literals, dates = read_filters(tree), read_dates(tree) if years else []
+        if not literals and not dates:
+            return None
         lacking = [literal for literal in literals if not is_said(literal, said)]
-        evidence = {"filters": len(literals), "lacking": lacking[:_SHOWN]}
+        lacking += [date for date in dates if not is_within(date, years)]
+        evidence = {"filters": len(literals) + len(dates), "lacking": lacking[:_SHOWN]}
         return Finding(value=0.0 if lacking else 1.0, reason="literal_unsaid" if lacking else "grounded", evidence=evidence)
 
 
@@ -66,8 +74,35 @@ def read_filters(tree: exp.Expr) -> list[str]:
     return list(found)
 
 
+def read_dates(tree: exp.Expr) -> list[str]:
+    """Read the dates that are compared with something, or as much of them as is: a year, a month of a year."""
+    literals = (literal for one in tree.find_all(*_COMPARISONS) for literal in one.find_all(exp.Literal) if literal.is_string)
+    return list(dict.fromkeys(str(literal.this) for literal in literals if _DATE.match(str(literal.this))))
+
+
+def is_within(date: str, years: set[int]) -> bool:
+    """Tell whether a date lies in one of the years, or bounds a range that ends or begins with one."""
+    year = int(date[:4])
+    return (
+        year in years
+        or (year - 1 in years and date[4:].startswith("-01-01"))
+        or (year + 1 in years and date[4:].startswith("-12-31"))
+    )
+
+
 def is_said(literal: str, said: str) -> bool:
-    """Tell whether all words of a literal stand in the text, singular or plural; `said` is normalised."""
+    """Tell whether all words of a literal stand in the text, singular or plural, or what is derived from them; `said` is normalised."""
     words = set(said.split())
     parts = build_signature(literal).text.split()
-    return bool(parts) and all(any(form in words for form in (part, part.rstrip("s"), f"{part}s", f"{part}es")) for part in parts)
+    return bool(parts) and all(_is_word_said(part, words) for part in parts)
+
+
+def _is_word_said(part: str, words: set[str]) -> bool:
+    forms = {part, part.rstrip("s"), f"{part}s", f"{part}es"}
+    return bool(forms & words) or any(_is_derived(word, part) for word in words)
+
+
+def _is_derived(word: str, name: str) -> bool:
+    """Tell whether a word is made of a name, as Canadian is of Canada: what they begin with alike leaves out at most two letters of the name."""
+    stem = max(_LEAST_CHARACTERS, len(name) - 2)
+    return word.rstrip("s").endswith(_DERIVED) and len(name) >= stem and word[:stem] == name[:stem]

@@ -59,7 +59,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 def _digest(pages: Iterable[Sequence[Sequence[Any]]], width: int, max_rows: int) -> dict[str, Any]:
     """Count and digest rows; their order counts, as some queries are about it, and their set beside."""
-    ordered, rows, is_null = hashlib.sha256(), 0, True
+    ordered, rows, is_null, is_zero = hashlib.sha256(), 0, True, True
     members = 0
     for page in pages:
         for row in page:
@@ -70,11 +70,13 @@ def _digest(pages: Iterable[Sequence[Sequence[Any]]], width: int, max_rows: int)
             ordered.update(one)
             members = (members + int.from_bytes(one[:16], "big")) % (1 << 128)
             is_null = is_null and all(value is None for value in row)
+            is_zero = is_zero and all(value is None or value == 0 for value in row)
     return {
         "status": "ok",
         "rows": rows,
         "columns": width,
         "is_null": rows > 0 and is_null,
+        "is_zero": rows > 0 and is_zero,
         "ordered": ordered.hexdigest()[:32],
         "members": f"{members:032x}",
     }

@@ -55,6 +55,7 @@ class Run:
         ordered: Digest of the rows in order.
         members: Digest of the rows whatever their order.
         is_null: There are rows, and every value is NULL.
+        is_zero: There are rows, and every value is NULL or the number 0.
         detail: Why it was refused or failed, for people.
     """
 
@@ -62,6 +63,7 @@ class Run:
     rows: int = 0
     columns: int = 0
     is_null: bool = False
+    is_zero: bool = False
     ordered: str = ""
     members: str = ""
     detail: str = ""
@@ -144,6 +146,7 @@ def _read(answer: bytes, code: int | None) -> Run:
         rows=found.get("rows", 0),
         columns=found.get("columns", 0),
         is_null=found.get("is_null", False),
+        is_zero=found.get("is_zero", False),
         ordered=found.get("ordered", ""),
         members=found.get("members", ""),
         detail=detail,

@@ -170,6 +170,8 @@ def test_the_asyncapi_document_is_whole() -> None:
         "guardian.supersessions",
         "guardian.reviews",
         "guardian.dead-letters",
+        "guardian.drift",
+        "guardian.alerts",
     }
     references = iter_references(document)
     assert all(resolve(document, reference) for reference in references)

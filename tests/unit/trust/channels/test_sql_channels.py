@@ -55,10 +55,13 @@ async def test_execution_sees_what_does_not_run_alike(sandbox: Sandbox, query: s
         ("SELECT ms FROM track WHERE name = 'Ash'", 1.0, "has_answer"),
         ("SELECT ms FROM track WHERE name = 'Oak'", 0.0, "empty"),
         ("SELECT ms FROM track WHERE name = 'Birch'", 0.0, "all_null"),
+        ("SELECT count(*) FROM track WHERE name = 'Oak'", 0.0, "zero"),
+        ("SELECT count(*) FROM track WHERE name = 'Ash'", 1.0, "has_answer"),
+        ("SELECT count(*), 0 FROM track WHERE name = 'Oak'", 1.0, "has_answer"),
     ],
 )
 async def test_degeneracy_sees_an_answer_that_is_none(sandbox: Sandbox, query: str, value: float, reason: str) -> None:
-    """Empty or all NULL under a question that expects an answer."""
+    """Empty, all NULL or a lone 0 under a question that expects an answer."""
     found = await Degeneracy(sandbox).judge(case(query))
     assert found is not None
     assert (found.value, found.reason) == (value, reason)
@@ -78,6 +81,14 @@ async def test_degeneracy_is_silent_where_nothing_may_be_the_answer(sandbox: San
         ("SELECT * FROM t WHERE name LIKE '%Black Sabbath%'", "Albums of black sabbath", 1.0),
         ("SELECT * FROM t WHERE genre IN ('Metal', 'Reggae')", "How many metal tracks are there?", 0.0),
         ("SELECT * FROM t WHERE genre = 'Movies'", "Every movie", 1.0),
+        ("SELECT * FROM t WHERE country = 'Canada'", "Canadian customers", 1.0),
+        ("SELECT * FROM t WHERE country = 'Japan'", "The Japanese ones", 1.0),
+        ("SELECT * FROM t WHERE country = 'Australia'", "Austrian customers", 0.0),
+        ("SELECT * FROM t WHERE country = 'Brazl'", "Customers of Brazil", 0.0),
+        ("SELECT * FROM t WHERE day >= '2023-01-01' AND day < '2024-01-01'", "How many in 2023?", 1.0),
+        ("SELECT * FROM t WHERE day > '2022-12-31' AND day <= '2023-12-31'", "How many in 2023?", 1.0),
+        ("SELECT * FROM t WHERE strftime('%Y', day) = '2021'", "How many in 2023?", 0.0),
+        ("SELECT * FROM t WHERE day < '2024-06-01'", "How many in 2023?", 0.0),
     ],
 )
 async def test_a_literal_that_nobody_named_is_seen(query: str, task: str, value: float) -> None:
@@ -101,6 +112,7 @@ async def test_declared_evidence_grounds_a_literal() -> None:
         "SELECT count(*) FROM t",
         "SELECT * FROM t WHERE sex = 'F'",
         "SELECT strftime('%Y-%m', d) FROM t WHERE a = 5",
+        "SELECT * FROM t WHERE day < '2024-06-01'",
         "not sql",
         "DELETE FROM t",
     ],

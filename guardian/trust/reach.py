@@ -1,0 +1,56 @@
+"""Reach: how far the corrupted share of what is known tells of all that an episode retrieved.
+
+An episode that retrieved five memories, of which two have a label, has a corrupted share of 0, one half or 1; the other three are of the usual
+kind, as far as anybody knows. Regressed on as it is, such a share makes kappa too small, by as much as it scatters more than the share of all
+five. So its distance from the mean is multiplied by its reach: the known part of what was retrieved, each memory that only a stand-in judged
+counted by the stand-in's reliability, Var(truth) / Var(corrected verdict) (regression calibration: Carroll, Ruppert, Stefanski and Crainiceanu
+2006). Right where what is known is like what is not, as in a sample drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardian.trust.truth import StandIn
+
+
+class Retrieving(Protocol):
+    """An episode, as far as it is asked here."""
+
+    @property
+    def corrupted_share(self) -> float | None:
+        """Of the retrieved memories whose truth is known."""
+
+    @property
+    def known_share(self) -> float:
+        """The known part of what was retrieved."""
+
+    @property
+    def judged_share(self) -> float:
+        """The part that only a stand-in judged."""
+
+
+def measure_reach(episodes: Sequence[Retrieving], stand_in: StandIn | None) -> NDArray[np.float64]:
+    """Give the reach of each episode's corrupted share, in [0, 1]."""
+    known = np.array([one.known_share for one in episodes], dtype=np.float64)
+    if stand_in is None:
+        return known
+    judged = np.array([one.judged_share for one in episodes], dtype=np.float64)
+    shares = np.array([np.nan if one.corrupted_share is None else one.corrupted_share for one in episodes], dtype=np.float64)
+    # Retrieved memories whose truth is known weigh alike, however many an episode has of them.
+    weights = np.where(np.isnan(shares), 0.0, known)
+    total = float(weights.sum())
+    usual = float(weights @ np.nan_to_num(shares)) / total if total > 0 else 0.0
+    return known - judged * (1 - measure_reliability(stand_in, usual))
+
+
+def measure_reliability(stand_in: StandIn, corrupted: float) -> float:
+    """Give Var(truth) / Var(corrected verdict) of a stand-in where this share is wrong: 1 for the truth itself."""
+    share = min(1.0, max(0.0, corrupted))
+    says_wrong = share * stand_in.sensitivity + (1 - share) * (1 - stand_in.specificity)
+    scatter = says_wrong * (1 - says_wrong)
+    return share * (1 - share) * stand_in.power**2 / scatter if scatter > 0 else 1.0
