@@ -6,6 +6,7 @@ Changed are only addresses and times: targets and receivers are on loopback, and
 from __future__ import annotations
 
 import json
+import re
 import threading
 import urllib.parse
 from collections.abc import AsyncIterator, Iterator
@@ -18,9 +19,12 @@ from typing import Any
 import yaml
 from prometheus_client import start_http_server
 
+from examples.graded_bank import iter_events
 from guardian.core.alert import SEVERITIES, AlertKind
+from guardian.settings import Settings
 from guardian.stream.broker.process import choose_port
 from guardian.telemetry.metrics import Metrics
+from tests.integration.test_watching import EPISODES, MODEL, build_settings, tell_labels_withdrawn
 from tests.integration.worker_rig import Rig, wait_until
 from tests.monitoring import ROOT, Daemon, Programs, build_prometheus, copy_rules, run_alertmanager
 
@@ -186,15 +190,43 @@ async def test_an_attractor_alert_reaches_the_pager_with_figures_and_is_resolved
     assert raised["annotations"]["runbook_url"] == f"{DOCS}docs/when-things-go-wrong.md#near_attractor"
 
 
+async def test_a_bank_that_feeds_on_its_errors_is_told_from_its_events_to_the_webhook(
+    monitoring: Programs, embedded_broker: Any, tmp_path: Path
+) -> None:
+    """The events of a simulated bank, a real worker that looks at it, and all that follows; new labels end it the same way."""
+    rig = Rig(bootstrap=embedded_broker.bootstrap, folder=tmp_path, session_timeout_s=2.0)
+    await rig.create_topics()
+    settings, address = choose_address(build_settings(rig))
+    await rig.produce("guardian.events", iter_events(MODEL, episodes=EPISODES))
+    worker = rig.start_child(settings)
+    try:
+        with watch(monitoring, address, tmp_path / "watch") as (_, webhook):
+            await wait_until(lambda: bool(webhook.find("GuardianAttractorAboveOneShot", "firing")), what="the alert")
+            await rig.produce("guardian.events", tell_labels_withdrawn())
+            await wait_until(lambda: bool(webhook.find("GuardianAttractorAboveOneShot", "resolved")), what="its resolution")
+    finally:
+        worker.kill()
+        worker.wait()
+    (raised,) = webhook.find("GuardianAttractorAboveOneShot", "firing")
+    assert raised["receiver"] == "ticket"
+    assert float(re.findall(r"Over all spaces p\*/p0 is ([\d.]+)", raised["annotations"]["description"])[0]) >= 1.1
+    assert raised["annotations"]["runbook_url"] == f"{DOCS}docs/when-things-go-wrong.md#attractor_above_one_shot"
+
+
+def choose_address(settings: Settings) -> tuple[Settings, str]:
+    """Give the settings with a web port that is known beforehand, and the address."""
+    port = choose_port()
+    return settings.model_copy(update={"web": settings.web.model_copy(update={"port": port})}), f"127.0.0.1:{port}"
+
+
 async def test_a_worker_is_scraped_and_its_end_is_told(monitoring: Programs, embedded_broker: Any, tmp_path: Path) -> None:
     """Every metric of a real worker is read, its recorded figures exist, and its death pages until it is back."""
     rig = Rig(bootstrap=embedded_broker.bootstrap, folder=tmp_path, session_timeout_s=2.0)
     await rig.create_topics()
-    port = choose_port()
-    settings = rig.build_settings().model_copy(update={"web": rig.build_settings().web.model_copy(update={"port": port})})
+    settings, address = choose_address(rig.build_settings())
     worker = rig.start_child(settings)
     try:
-        with watch(monitoring, f"127.0.0.1:{port}", tmp_path / "watch") as (prometheus, webhook):
+        with watch(monitoring, address, tmp_path / "watch") as (prometheus, webhook):
             await wait_until(lambda: bool(ask(prometheus, 'guardian:lag_records{topic_role="canonical"}')), what="its figures")
             assert set(ask(prometheus, "up").values()) == {1.0}
             known = set(prometheus.ask("/api/v1/label/__name__/values")["data"])

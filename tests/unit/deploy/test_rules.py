@@ -39,6 +39,12 @@ def list_anchors() -> set[str]:
     return headings | set(re.findall(r'<a (?:id|name)="([\w-]+)"', text))
 
 
+def test_no_two_places_of_the_runbook_have_one_name() -> None:
+    """A link leads to the first of them."""
+    marked = re.findall(r'<a (?:id|name)="([\w-]+)"', RUNBOOK.read_text("utf-8"))
+    assert len(marked) == len(set(marked))
+
+
 @pytest.mark.parametrize("path", sorted(RULE_TESTS.glob("*.yml")), ids=lambda path: path.stem)
 def test_the_rules_pass_their_tests(monitoring: Programs, path: Path) -> None:
     """Each alert fires, stays silent just below, and resolves, with the words that are promised."""
