@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from prometheus_client import start_http_server
 
@@ -190,6 +191,7 @@ async def test_an_attractor_alert_reaches_the_pager_with_figures_and_is_resolved
     assert raised["annotations"]["runbook_url"] == f"{DOCS}docs/when-things-go-wrong.md#near_attractor"
 
 
+@pytest.mark.slow
 async def test_a_bank_that_feeds_on_its_errors_is_told_from_its_events_to_the_webhook(
     monitoring: Programs, embedded_broker: Any, tmp_path: Path
 ) -> None:
@@ -219,6 +221,7 @@ def choose_address(settings: Settings) -> tuple[Settings, str]:
     return settings.model_copy(update={"web": settings.web.model_copy(update={"port": port})}), f"127.0.0.1:{port}"
 
 
+@pytest.mark.slow
 async def test_a_worker_is_scraped_and_its_end_is_told(monitoring: Programs, embedded_broker: Any, tmp_path: Path) -> None:
     """Every metric of a real worker is read, its recorded figures exist, and its death pages until it is back."""
     rig = Rig(bootstrap=embedded_broker.bootstrap, folder=tmp_path, session_timeout_s=2.0)

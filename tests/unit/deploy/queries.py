@@ -98,8 +98,14 @@ def list_known() -> Mapping[str, frozenset[str]]:
             known[metric.name + ending] = frozenset(metric.labels) | SCRAPED | ({"le"} if ending == "_bucket" else set())
     for rule in load_rules():
         if "record" in rule.content:
-            known[rule.content["record"]] = next(_iter_groupings(promql.parse(rule.query)))
+            known[rule.content["record"]] = _find_labels(rule.query, known)
     return known
+
+
+def _find_labels(query: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Find the labels of what a rule records: those it groups by, or else those of what it takes over."""
+    tree = promql.parse(query)
+    return next(_iter_groupings(tree), None) or next(known[one.name] for one in _iter_selectors(tree))
 
 
 def find_faults(query: str) -> list[str]:
