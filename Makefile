@@ -9,7 +9,7 @@ FUZZ := $(VENV)/.fuzz
 # GUARDIAN_REAL_DATA in the environment names a folder of real exports for the tests that read them.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check format lint types imports schemas bench simulate fuzz chaos soak clean help
+.PHONY: demo test check format lint types imports schemas dashboards bench simulate fuzz chaos soak clean help
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -37,7 +37,7 @@ test: $(FULL) ## Set up the full environment and run everything CI runs.
 	@$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest tests
 
-check: lint types imports schemas ## Format, lint, types, import floors, schema drift.
+check: lint types imports schemas dashboards ## Format, lint, types, import floors, drift of schemas and dashboards.
 
 format: $(FULL) ## Format and mend what can be mended.
 	$(BIN)/ruff check --fix .
@@ -55,6 +55,9 @@ imports: $(FULL)
 
 schemas: $(FULL)
 	$(BIN)/python -m guardian.contracts.schema --check
+
+dashboards: $(FULL)
+	$(BIN)/python -m deploy.grafana.generate --check
 
 bench: $(FULL) ## Run the benchmarks and print their tables.
 	$(BIN)/python -m benchmarks

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from guardian.contracts.reason import Reason
 from guardian.core.alert import SEVERITIES, AlertKind
@@ -17,8 +17,11 @@ from guardian.sources.reason import SourceReason
 
 PHASES = ("fetch", "decide", "embed", "apply", "publish")
 DEPENDENCIES = ("store", "model", "broker", "schema_registry")
+# What a topic is to the worker; the stream's `Role` has the same values.
+TOPIC_ROLES = ("canonical", "ingress")
 # Reasons that the stream adds to those of the contract.
 RECORD_TOO_LARGE = "record_too_large"
+OTHER_REASON = "other"
 _KNOWN_REASONS = frozenset({reason.value for reason in (*Reason, *SourceReason)} | {RECORD_TOO_LARGE})
 # Figures of the drift, each of a bank's estimates with its interval; a gauge each.
 DRIFT_FIGURES = {
@@ -52,6 +55,8 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry
+        # The standard figures of the process (start, memory, descriptors): a start that changes is a restart. Linux alone has them.
+        ProcessCollector(registry=self.registry)
         self.events = self._count("events", "Events decided, by what became of them.", "disposition")
         self.dead_letters = self._count(
             "dead_letters", "Records refused, by reason and where they were read.", "reason", "topic_role"
@@ -126,11 +131,11 @@ class Metrics:
 
     def note_dead_letter(self, reason: str, *, topic_role: str) -> None:
         """Count a dead letter."""
-        self.dead_letters.labels(reason if reason in _KNOWN_REASONS else "other", topic_role).inc()
+        self.dead_letters.labels(reason if reason in _KNOWN_REASONS else OTHER_REASON, topic_role).inc()
 
     def note_skipped(self, reason: str, count: int) -> None:
         """Count rows that become no event."""
-        self.skipped.labels(reason if reason in _KNOWN_REASONS else "other").inc(count)
+        self.skipped.labels(reason if reason in _KNOWN_REASONS else OTHER_REASON).inc(count)
 
     def note_phases(self, milliseconds: Mapping[str, float]) -> None:
         """Note how long a batch spent in each phase."""
@@ -148,6 +153,9 @@ class Metrics:
         for dependency in DEPENDENCIES:
             self.retries.labels(dependency)
             self.up.labels(dependency).set(1)
+        for topic_role in TOPIC_ROLES:
+            for reason in (*sorted(_KNOWN_REASONS), OTHER_REASON):
+                self.dead_letters.labels(reason, topic_role)
 
     def _make_drift_series(self) -> None:
         """Make the series of drift and alerts: unknown until something is known, and nothing stands."""

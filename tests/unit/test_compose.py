@@ -125,13 +125,52 @@ def test_the_worker_waits_for_what_it_needs() -> None:
 
 
 def test_what_must_survive_lies_in_a_declared_volume() -> None:
-    """Broker, store and worker each keep their state in a named volume."""
+    """Broker, store and worker each keep their state in a named volume, and so do those who watch them."""
     content = yaml.safe_load(COMPOSE.read_text())
-    mounted = {
+    mounts = {
         name: [mount.split(":")[0] for mount in service.get("volumes", [])] for name, service in content["services"].items()
     }
-    assert mounted == {"kafka": ["kafka"], "qdrant": ["qdrant"], "topics": [], "worker": ["state"]}
-    assert set(content["volumes"]) == {"kafka", "qdrant", "state"}
+    kept = {name: [mount for mount in mounted if not mount.startswith("./")] for name, mounted in mounts.items()}
+    watchers = {"prometheus": ["prometheus"], "alertmanager": ["alertmanager"], "grafana": ["grafana"]}
+    assert kept == {"kafka": ["kafka"], "qdrant": ["qdrant"], "topics": [], "worker": ["state"]} | watchers
+    assert set(content["volumes"]) == {name for mounted in kept.values() for name in mounted}
+
+
+def test_what_is_mounted_from_the_repository_is_there_and_cannot_be_written() -> None:
+    """Docker would make an empty folder of a path that does not exist."""
+    mounts = [
+        mount.split(":") for service in load_services().values() for mount in service.get("volumes", []) if mount.startswith("./")
+    ]
+    assert mounts
+    assert [source for source, _, mode in mounts if mode != "ro" or not (ROOT / source).is_dir()] == []
+
+
+def test_monitoring_comes_only_when_asked_for() -> None:
+    """Whoever tries Guardian out gets the four services it needs; the profile adds three, and nothing that runs waits for them."""
+    services = load_services()
+    profiled = {name for name, service in services.items() if service.get("profiles") == ["monitoring"]}
+    assert profiled == {"prometheus", "alertmanager", "grafana"}
+    assert {name for name in services if "profiles" not in services[name]} == {"kafka", "qdrant", "topics", "worker"}
+    waited_for = {other for name, service in services.items() if name not in profiled for other in service.get("depends_on", {})}
+    assert waited_for & profiled == set()
+
+
+def test_prometheus_of_compose_reads_the_worker_of_compose() -> None:
+    """Targets are names and ports of the services."""
+    services = load_services()
+    config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    port = services["worker"]["environment"]["GUARDIAN_WEB__PORT"]
+    assert config["scrape_configs"][0]["static_configs"] == [{"targets": [f"worker:{port}"]}]
+    assert config["alerting"]["alertmanagers"] == [{"static_configs": [{"targets": ["alertmanager:9093"]}]}]
+
+
+@pytest.mark.parametrize("name", ["prometheus", "alertmanager", "grafana"])
+def test_the_health_checks_of_monitoring_ask_this_container(name: str) -> None:
+    """The images have busybox' wget; the address is the container's own port."""
+    kind, program, *_, url = load_services()[name]["healthcheck"]["test"]
+    assert (kind, program) == ("CMD", "wget")
+    (published,) = load_services()[name]["ports"]
+    assert url.startswith(f"http://127.0.0.1:{published.rsplit(':', 1)[1]}/")
 
 
 @pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+import time
+
+import pytest
 
 from guardian.contracts.reason import Reason
-from guardian.telemetry.metrics import DEPENDENCIES, Metrics
+from guardian.sources.reason import SourceReason
+from guardian.stream.plane.batch import Role
+from guardian.telemetry.metrics import DEPENDENCIES, TOPIC_ROLES, Metrics
 
 
 def test_two_workers_in_one_process_do_not_share_a_count() -> None:
@@ -23,7 +29,9 @@ def test_reasons_are_a_closed_set() -> None:
     for reason in (*(reason.value for reason in Reason), "record_too_large", "made up", "also made up"):
         metrics.note_dead_letter(reason, topic_role="ingress")
     found = set(re.findall(r'guardian_dead_letters_total\{reason="([^"]+)"', metrics.render().decode()))
-    assert found == {reason.value for reason in Reason} | {"record_too_large", "other"}
+    assert found == {reason.value for reason in (*Reason, *SourceReason)} | {"record_too_large", "other"}
+    labels = {"reason": "other", "topic_role": "ingress"}
+    assert metrics.registry.get_sample_value("guardian_dead_letters_total", labels) == 2
 
 
 def test_no_metric_is_labelled_by_space() -> None:
@@ -41,6 +49,22 @@ def test_closed_sets_have_series_from_the_start() -> None:
     for dependency in DEPENDENCIES:
         assert metrics.registry.get_sample_value("guardian_retries_total", {"dependency": dependency}) == 0
         assert metrics.registry.get_sample_value("guardian_dependency_up", {"dependency": dependency}) == 1
+    for role in Role:
+        labels = {"reason": Reason.NOT_JSON.value, "topic_role": role.value}
+        assert metrics.registry.get_sample_value("guardian_dead_letters_total", labels) == 0
+
+
+def test_topic_roles_are_those_of_the_stream() -> None:
+    """A role without its zero would raise no alert at its first dead letter."""
+    assert set(TOPIC_ROLES) == {role.value for role in Role}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the figures of the process are read from /proc")
+def test_the_process_tells_when_it_started() -> None:
+    """A start that changes is a restart, under the name that everybody's rules know."""
+    started = Metrics().registry.get_sample_value("process_start_time_seconds")
+    assert started is not None
+    assert 0 < started <= time.time() + 1
 
 
 def test_what_is_not_known_yet_is_no_number() -> None:
