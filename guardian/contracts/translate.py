@@ -12,6 +12,7 @@ from typing import Any
 
 from guardian.contracts import wire
 from guardian.contracts.admission import Reading
+from guardian.contracts.card import read_card, read_narrowing, write_induction
 from guardian.contracts.reason import Reason, build_record_error
 from guardian.core.model import (
     Audited,
@@ -21,6 +22,7 @@ from guardian.core.model import (
     Erased,
     Event,
     EventRef,
+    Induced,
     Linked,
     Read,
     Retracted,
@@ -214,6 +216,24 @@ def _erased(reading: Reading, given: wire.ErasedData, ref: EventRef, space: str)
     )
 
 
+def _induced(reading: Reading, given: wire.InducedData, ref: EventRef, space: str) -> Induced:
+    card = None if given.card is None else read_card(given, given.card)
+    return Induced(
+        ref=ref,
+        space=space,
+        memory_id=given.memory_id,
+        revision=given.revision,
+        observed_at=reading.read_past_time(given.observed_at, ref.time, "data.observed_at"),
+        digest=given.digest,
+        inducer=given.inducer,
+        version=given.version,
+        confidence=given.confidence,
+        card=card,
+        narrowing={} if given.narrowing is None else read_narrowing(given.narrowing),
+        authority=reading.read_source(given.authority),
+    )
+
+
 _TO_CORE: dict[str, Callable[[Reading, Any, EventRef, str], Event]] = {
     "memory.written": _written,
     "memory.read": _read,
@@ -223,6 +243,7 @@ _TO_CORE: dict[str, Callable[[Reading, Any, EventRef, str], Event]] = {
     "memory.deleted": _deleted,
     "memory.linked": _linked,
     "memory.erased": _erased,
+    "memory.induced": _induced,
 }
 
 EVENT_TYPES: dict[type[Event], str] = {
@@ -234,6 +255,7 @@ EVENT_TYPES: dict[type[Event], str] = {
     Deleted: "memory.deleted",
     Linked: "memory.linked",
     Erased: "memory.erased",
+    Induced: "memory.induced",
 }
 
 
@@ -258,6 +280,8 @@ def to_data(event: Event) -> dict[str, Any]:
         case Corrected(inline=Written() as inline):
             del data["inline"]
             data["replacement"] = to_data(inline)
+        case Induced():
+            data |= write_induction(event)
         case Written():
             for name, value in data.pop("extra", {}).items():
                 data[name] = {**data.get(name, {}), **value} if name in _OPEN_OBJECTS else value

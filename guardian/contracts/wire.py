@@ -26,7 +26,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from guardian.core.model import Confidence, Extent, MemoryKind, SourceKind
+from guardian.core.card import ConflictPolicy, Support, Withheld
+from guardian.core.model import Confidence, Extent, MemoryKind, Slot, SourceKind
+from guardian.core.narrowing import Bar, Duty
 
 # RFC 3339 with an optional offset: a naive time is read as UTC. A blank instead of the T is allowed there too.
 _RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?")
@@ -205,6 +207,61 @@ class ErasedData(WireModel):
     observed_at: Time | None = Field(None, description="Revisions observed up to here are erased; default: the envelope's time.")
 
 
+Line = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class SettingWire(WireModel):
+    """One counterfactual setting of a card."""
+
+    request: Line = Field(description="What might be asked.")
+    evidence: Line = Field(description="Which other evidence stands beside the memory.")
+    support: Support = Field(description="How far the memory supports the answer.")
+    scope: Line = Field(description="Where that holds.")
+    limitation: Line = Field(description="What it does not show.")
+
+
+class RuleWire(WireModel):
+    """One conditional rule of a card."""
+
+    condition: Line = Field(description="While this holds,")
+    influence: Line = Field(description="the memory may have this influence.")
+
+
+class CardWire(WireModel):
+    """What a model says about the boundaries of a memory; shown to models, so its lines are short and plain."""
+
+    task_types: Annotated[tuple[Line, ...], Field(max_length=8)] = Field(description="Kinds of tasks it may matter for.")
+    settings: Annotated[tuple[SettingWire, ...], Field(max_length=8)] = Field(description="Hypothetical uses that were compared.")
+    distinctions: Annotated[tuple[Line, ...], Field(max_length=12)] = Field(description="Differences that decide.")
+    rules: Annotated[tuple[RuleWire, ...], Field(max_length=12)] = Field(description="Conditional rules, the strictest first.")
+    summary: Line = Field(description="One sentence.")
+
+
+class NarrowingWire(WireModel):
+    """What the record's permission loses; nothing can be added to it."""
+
+    barred_slots: tuple[Slot, ...] | None = Field(None, description="Slots it may not enter; background cannot be barred.")
+    authority: tuple[Withheld, ...] | None = Field(None, description="What it may, besides, never establish or override.")
+    must_use: tuple[Duty, ...] | None = Field(None, description="Further duties of whoever uses it.")
+    must_not: tuple[Bar, ...] | None = Field(None, description="Further uses that are barred.")
+    conflict: ConflictPolicy | None = Field(None, description="What decides on disagreement, if stricter than the rules' choice.")
+
+
+class InducedData(WireModel):
+    """Data of `memory.induced`; believed from Guardian's own inducer only."""
+
+    memory_id: Id = Field(description="The memory.")
+    revision: Id = Field(description="The revision whose text was shown to the model.")
+    observed_at: Time = Field(description="When that revision was observed; an erasure covers the card by it.")
+    digest: Id = Field(description="Of the content that was shown; a record that says something else keeps its card.")
+    inducer: Id = Field(description="The model.")
+    version: Id = Field(description="Version of what the model was asked.")
+    confidence: Share = Field(description="Agreement of its samples, in [0, 1].")
+    card: CardWire | None = Field(None, description="The card; absent leaves the card that rules made.")
+    narrowing: NarrowingWire | None = Field(None, description="What the permission loses.")
+    authority: SourceWire | None = Field(None, description="On whose word; a tool, as far as the event's origin may claim that.")
+
+
 class Envelope(WireModel):
     """CloudEvents 1.0 with the extension attribute `space`."""
 
@@ -271,7 +328,24 @@ class ErasedEvent(Envelope):
     data: ErasedData = Field(description="What happened.")
 
 
-WireEvent = WrittenEvent | ReadEvent | CorrectedEvent | AuditedEvent | RetractedEvent | DeletedEvent | LinkedEvent | ErasedEvent
+class InducedEvent(Envelope):
+    """Guardian's inducer: a model said under which conditions a revision may be used."""
+
+    type: Literal["memory.induced"] = Field(description="Event type.")
+    data: InducedData = Field(description="What happened.")
+
+
+WireEvent = (
+    WrittenEvent
+    | ReadEvent
+    | CorrectedEvent
+    | AuditedEvent
+    | RetractedEvent
+    | DeletedEvent
+    | LinkedEvent
+    | ErasedEvent
+    | InducedEvent
+)
 
 EVENT_MODELS: dict[str, type[WireEvent]] = {
     "memory.written": WrittenEvent,
@@ -282,4 +356,5 @@ EVENT_MODELS: dict[str, type[WireEvent]] = {
     "memory.deleted": DeletedEvent,
     "memory.linked": LinkedEvent,
     "memory.erased": ErasedEvent,
+    "memory.induced": InducedEvent,
 }

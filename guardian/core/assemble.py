@@ -11,13 +11,16 @@ from typing import Any
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, dump_correction, dump_link, place_in_chain
+from guardian.core.induction import build_induction_id
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Erased, Event, EventRef, Linked, Retracted, Scope, Source, Status, Written
+from guardian.core.model import Corrected, Erased, Event, EventRef, Induced, Linked, Retracted, Scope, Source, Status, Written
 from guardian.core.node import Node
 from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
 from guardian.core.rules.card import induce_card
+from guardian.core.rules.induction import digest_node
+from guardian.core.world import World
 
 # Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
 FOREIGN_FIELDS = frozenset({"version", "pending"})
@@ -139,7 +142,7 @@ def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], dict[_Rank, list[
     inferred = 0
     for node in _order_children_first(decision):
         if node.is_record and node.whole and (node.stored is None or node.id in decision.world.dirty):
-            _induce(node)
+            _induce(node, decision.world)
         payload = dump_node(node)
         if node.stored is None:
             upserts.append(Upsert(id=node.id, payload=payload))
@@ -165,7 +168,13 @@ def _order_children_first(decision: Decision) -> list[Node]:
     return [nodes[node_id] for node_id in (*rest, *order) if node_id in nodes]
 
 
-def _induce(node: Node) -> None:
+def _induce(node: Node, world: World) -> None:
+    """Make the card of a record by rules, or take the model's; where that is stored and not at hand, it stays as it is."""
+    if node.induced is not None and node.induced.card_digest is not None:
+        assert node.revision is not None
+        found = world.induction_facts[node.memory_id].get(build_induction_id(node.space, node.memory_id, node.revision))
+        node.card = None if found is None else found.read_card()
+        return
     event = node.claims[0].event
     node.card = induce_card(
         text=event.text,
@@ -206,6 +215,8 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     if node is not None and node.is_record:
         record = build_record_view(node)
         questions += _ask_about_record(decision, node)
+    elif isinstance(event, Induced) and disposition is not Disposition.DISPUTED:
+        record = _view_induced(decision, event)
     standings = _find_standings(decision, position, node)
     if standings:
         correction = _build_correction_view(decision, standings)
@@ -213,6 +224,14 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
         if correction.is_waiting and isinstance(event, Corrected):
             disposition = Disposition.WAITING
     return Outcome(event=event, disposition=disposition, record=record, correction=correction, questions=tuple(questions))
+
+
+def _view_induced(decision: Decision, event: Induced) -> RecordView | None:
+    """Give the record that an induction speaks of as it stands now, if it is there."""
+    for node in decision.world.revisions(event.memory_id):
+        if node.is_record and node.revision == event.revision:
+            return build_record_view(node)
+    return None
 
 
 def _find_standings(decision: Decision, position: int, node: Node | None) -> list[Standing]:
@@ -253,6 +272,8 @@ def build_record_view(node: Node) -> RecordView:
         kind=node.kind,
         subject=node.subject,
         is_verified=node.is_verified,
+        content_digest=digest_node(node),
+        induced=node.induced,
         claimed_verified=any(claim.event.verified for claim in node.claims),
         is_born_superseded=any(node.reached[key].effective_at <= node.order[0] for key in node.felled),
     )
@@ -303,7 +324,7 @@ def _build_dispute(event: Event) -> Question:
     authority = None
     if isinstance(event, Corrected):
         subjects, authority = event.targets, event.authority
-    elif isinstance(event, (Erased, Linked)):
+    elif isinstance(event, (Erased, Linked, Induced)):
         subjects, authority = (event.memory_id,), event.authority
     elif isinstance(event, Retracted):
         authority = event.authority

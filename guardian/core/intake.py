@@ -28,7 +28,8 @@ from guardian.core.fact import (
     dump_retraction,
     dump_verdict,
 )
-from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, Linked, Read, Retracted, Written
+from guardian.core.induction import build_induction, dump_induction, is_believed
+from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, Induced, Linked, Read, Retracted, Written
 from guardian.core.node import Node, build_record
 from guardian.core.point import PointKind
 from guardian.core.policy import Policy
@@ -116,6 +117,8 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
             ending = build_ending(event)
             world.touched.add(event.memory_id)
             return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
+        case Induced():
+            return _take_induced(world, event, intake)
         case Retracted():
             return Disposition.APPLIED  # taken in before
 
@@ -309,3 +312,17 @@ def _take_audited(world: World, event: Audited, intake: Intake) -> Disposition:
     world.verdicts(event.memory_id)  # asks for them
     known = world.verdict_facts[event.memory_id]
     return _store(world, intake, verdict.id, dump_verdict(event), known, verdict)
+
+
+def _take_induced(world: World, event: Induced, intake: Intake) -> Disposition:
+    """Keep the latest induction of a revision; an earlier one that comes later says nothing any more."""
+    if not is_believed(event):
+        return Disposition.DISPUTED
+    induction = build_induction(event)
+    world.touched.add(event.memory_id)
+    known = world.inductions(event.memory_id).get(induction.id)
+    if known is not None and known.ref.order >= induction.ref.order:
+        return Disposition.DUPLICATE
+    world.induction_facts[event.memory_id][induction.id] = induction
+    intake.payloads[induction.id] = dump_induction(induction, world.space)
+    return Disposition.APPLIED

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from guardian.core.intake import Disposition
 from guardian.core.model import Event, EventRef, Extent, MemoryKind, Slot, Status
+from guardian.core.narrowing import Mark
 from guardian.core.point import Phase
 
 
@@ -16,6 +17,8 @@ class RecordView:
     """A record as it stands after the decision.
 
     Attributes:
+        content_digest: Of what a card is made from.
+        induced: What a model's induction of this content says, if there is one.
         is_born_superseded: A correction that felled it was in effect when it was observed already.
     """
 
@@ -35,6 +38,8 @@ class RecordView:
     utility_basis: str | None
     kind: MemoryKind
     subject: str | None
+    content_digest: str
+    induced: Mark | None
     is_verified: bool
     claimed_verified: bool
     is_born_superseded: bool
