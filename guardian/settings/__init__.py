@@ -3,6 +3,7 @@
 Only wiring and cli read it. Every field says its unit and meaning; secrets print as stars.
 """
 
+from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.chat import ChatSettings
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
 from guardian.settings.rule import PolicySettings, TrustSettings
@@ -12,9 +13,11 @@ from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettin
 
 __all__ = [
     "TOML_NAME",
+    "AuditSettings",
     "ChatSettings",
     "EmbeddingSettings",
     "IngressSettings",
+    "JudgeSettings",
     "KafkaSettings",
     "LimitSettings",
     "PolicySettings",

@@ -21,6 +21,7 @@ from pydantic_settings import (
 from guardian.core.policy import Policy
 from guardian.errors import ConfigError
 from guardian.mapping import EventMap
+from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
@@ -42,14 +43,17 @@ class Settings(BaseSettings):
     web: WebSettings = Field(default_factory=WebSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
     spaces: dict[str, TrustSettings] = Field(default_factory=dict, description="Space pattern -> trust of these spaces, whole.")
+    audit: AuditSettings = Field(default_factory=AuditSettings)
+    judge: JudgeSettings = Field(default_factory=JudgeSettings)
     policy: PolicySettings = Field(default_factory=PolicySettings)
     maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."
     )
-    roles: frozenset[Literal["guard", "ingress"]] = Field(
-        frozenset({"guard", "ingress"}),
-        description="What a worker does: guard reads the canonical topic, ingress forwards agents' topics to it.",
+    roles: frozenset[Literal["guard", "ingress", "auditor"]] = Field(
+        frozenset({"guard", "ingress", "auditor"}),
+        description="What a worker does: guard reads the canonical topic, ingress forwards agents' topics to it, auditor has the "
+        "channels of audit judge.",
     )
     state_dir: Path = Field(Path(".guardian"), description="Folder for checkpoints of replays and the worker's own files.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")

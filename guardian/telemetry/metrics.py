@@ -1,6 +1,6 @@
 """Metrics: every name in one place, in a registry of its own that is passed around.
 
-Labels are bounded: dispositions, reasons, topic roles, phases, dependencies. Never a space, a memory, a topic name or anything else
+Labels are bounded: dispositions, reasons, topic roles, phases, dependencies, evidence channels of the settings. Never a space, a memory, a topic name or anything else
 that a sender chooses; a reason that is not of the contract's closed set is counted as `other`.
 """
 
@@ -72,7 +72,17 @@ class Metrics:
         self.partitions = self._gauge("partitions_assigned", "Partitions this worker owns.", "topic_role")
         self.up = self._gauge("dependency_up", "1 while the dependency answers, 0 while it is away.", "dependency")
         self.pending_dense = self._gauge("pending_dense_records", "Records in the store that wait for their dense vector.")
+        self.audits = self._count("audits", "Evidence channels asked about a case, by what became of it.", "channel", "outcome")
+        self.audit = Histogram(
+            "guardian_audit_seconds", "Time of one channel on one case.", ["channel"], buckets=_BUCKETS, registry=self.registry
+        )
         self._make_series()
+
+    def note_audit(self, channel: str, outcome: str, seconds: float) -> None:
+        """Count what became of asking a channel about a case; channels are named by the settings."""
+        self.audits.labels(channel, outcome).inc()
+        if outcome != "known":
+            self.audit.labels(channel).observe(seconds)
 
     def note_dead_letter(self, reason: str, *, topic_role: str) -> None:
         """Count a dead letter."""

@@ -4,7 +4,8 @@ A channel looks at one case and gives a value in [0, 1], or nothing when it has 
 agent's: a channel is believed only after its independence was measured on audited episodes (the Error-Independence Assumption, "Memory
 Reward Inflation in Self-Improving LLM Agents"). Channels work off the hot path; what they find becomes a `memory.audited` event.
 
-A third party adds one as an entry point in the group `guardian.channels`, whose value is called without arguments.
+A third party adds one as an entry point in the group `guardian.channels` (see `registry`); `tests/contract/test_channel_contract.py` says
+what every channel keeps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a tool or an environment said of a task in a record of its own.
+
+    Attributes:
+        id: Of its record.
+        text: As it was written.
+    """
+
+    id: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +39,7 @@ class Case:
         evidence: Texts that the episode declares or retrieved, as they stand in the store.
         outcome: What a tool or an environment reported in the episode itself.
         task_id: By which outcomes are reported later.
+        reports: Those that are there, by id.
     """
 
     space: str
@@ -36,6 +51,7 @@ class Case:
     evidence: tuple[str, ...] = ()
     outcome: str | None = None
     task_id: str | None = None
+    reports: tuple[Report, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +62,13 @@ class Finding:
         value: In [0, 1]; 1 is right.
         reason: Constant, counted word such as `not_in_evidence`.
         evidence: What shows it, small plain JSON; never a secret of the data that was looked at.
+        basis: Digest of what it rests on beside the case's own texts, where that grows; on another basis stands another verdict.
     """
 
     value: float
     reason: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    basis: str = ""
 
 
 class Channel(Protocol):
@@ -58,11 +76,21 @@ class Channel(Protocol):
 
     Attributes:
         name: The channel of its verdicts; stable, as calibrations refer to it.
+        version: Another one judges the same case anew, and its verdict takes the place of the old one's.
+        grows: A case that it judged may be judged otherwise later, since more has been reported by then.
     """
 
     @property
     def name(self) -> str:
         """Give the channel of its verdicts."""
+
+    @property
+    def version(self) -> str:
+        """Give its version."""
+
+    @property
+    def grows(self) -> bool:
+        """Tell whether what it looks at grows."""
 
     async def judge(self, case: Case) -> Finding | None:
         """Judge a case; None when the channel has nothing to say about it.

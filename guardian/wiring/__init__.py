@@ -1,5 +1,6 @@
 """Wiring: the only place where settings become objects and adapters are chosen. No logic."""
 
+from guardian.wiring.audit import build_sandbox, open_auditor, open_channel
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
 from guardian.wiring.chat import build_budget, build_chat
 from guardian.wiring.policy import build_decode_policy, build_policy_of
@@ -28,6 +29,7 @@ __all__ = [
     "build_policy_of",
     "build_publisher",
     "build_rows_source",
+    "build_sandbox",
     "build_schemas",
     "build_store",
     "build_translator",
@@ -35,6 +37,8 @@ __all__ = [
     "forward_events",
     "locate_state",
     "open_aim",
+    "open_auditor",
+    "open_channel",
     "open_generations",
     "open_pipeline",
     "open_producer",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from guardian.contracts.outcome import AuditRequest
 from guardian.embed.port import Embedder
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher, Store
 from guardian.settings import Settings
 from guardian.telemetry.log import configure_logging
+from guardian.wiring.audit import build_asks, build_audit_side
 from guardian.wiring.broker import build_kafka_options
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.source import build_schemas, build_translator
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 def build_pipeline(settings: Settings, store: Store, embedder: Embedder | None, publisher: Publisher | None) -> Pipeline:
     """Build the pipeline."""
-    return Pipeline(store=store, policy_of=build_policy_of(settings), embedder=embedder, publisher=publisher)
+    return Pipeline(
+        store=store, policy_of=build_policy_of(settings), embedder=embedder, publisher=publisher, asks=build_asks(settings)
+    )
 
 
 async def open_pipeline(settings: Settings, publisher: Publisher | None) -> Pipeline:
@@ -58,6 +62,8 @@ def build_worker_setup(settings: Settings) -> WorkerSetup:
         translator=build_translator(settings, schemas),
         schemas=schemas,
         open_pipeline=functools.partial(open_pipeline, settings),
+        asked=(AuditRequest,) if build_asks(settings) else (),
+        sides=build_audit_side(settings),
     )
 
 

@@ -18,6 +18,8 @@ class Degeneracy:
     """Whether a result is there at all."""
 
     name: ClassVar[str] = "degeneracy"
+    version: ClassVar[str] = "1"
+    grows: ClassVar[bool] = False
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox

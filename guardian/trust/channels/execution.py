@@ -16,6 +16,8 @@ class Execution:
     """Whether a query runs, and runs alike."""
 
     name: ClassVar[str] = "execution"
+    version: ClassVar[str] = "1"
+    grows: ClassVar[bool] = False
 
     def __init__(self, sandbox: Sandbox, *, runs: int = 2) -> None:
         self._sandbox = sandbox

@@ -30,6 +30,8 @@ class LiteralGrounding:
     """Whether a query's filters name only what its question and evidence name."""
 
     name: ClassVar[str] = "literal_grounding"
+    version: ClassVar[str] = "1"
+    grows: ClassVar[bool] = False
 
     def __init__(self, dialect: Dialect = Dialect.SQLITE) -> None:
         self._dialect = dialect

@@ -25,6 +25,8 @@ class TextGrounding:
     """The share of an answer's literals that its question and evidence contain."""
 
     name: ClassVar[str] = "text_grounding"
+    version: ClassVar[str] = "1"
+    grows: ClassVar[bool] = False
 
     async def judge(self, case: Case) -> Finding | None:
         """Judge a text answer with evidence; nothing to say without evidence, or without a literal in the answer."""

@@ -1,11 +1,14 @@
-"""Run one query in a process of its own: the second wall. `python -I -m guardian.trust.sql.runner`, a request in JSON on stdin, an answer on stdout.
+"""Run one query in a process of its own: the second wall. `python -I runner.py`, a request in JSON on stdin, an answer on stdout.
 
 Before the database is opened the process gives up what it will not need: it may write no file, start no process, and take only so much memory
 and processor time; whoever started it kills it when its time is over. The database itself is opened read-only:
 
 - SQLite: `mode=ro`, an authorizer that allows reading, functions and recursion and nothing else (no ATTACH, no PRAGMA), no extensions.
 - DuckDB: read-only, no access outside the database, settings locked, memory bounded.
-- Postgres: a read-only transaction with a statement timeout; give it a role that may only read.
+- Postgres: a read-only transaction with a statement timeout, one prepared statement in it, and a role that may not read files of the server,
+  write them or run programs there: such a role, a superuser's among them, is refused. Give it one that may only read what audits need.
+
+A database that cannot be opened is no fault of the query, and is told apart.
 
 Rows are counted and digested, never returned: what a query finds is no business of an audit.
 """
@@ -28,6 +31,14 @@ _FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "ed
 # Longest text or blob, and deepest expression, that SQLite may make.
 _MAX_VALUE_BYTES = 1_000_000
 _MAX_DEPTH = 200
+# Read-only transactions bar neither reading the server's files nor COPY to a program.
+_TOO_STRONG = """
+    SELECT r.rolsuper OR EXISTS (
+        SELECT 1 FROM pg_roles p
+        WHERE p.rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
+          AND pg_has_role(r.rolname, p.oid, 'MEMBER')
+    ) FROM pg_roles r WHERE r.rolname = session_user
+"""
 # Address space that an interpreter and an engine take before a query does anything.
 _BASE_BYTES = {"sqlite": 256 << 20, "duckdb": 2048 << 20, "postgres": 512 << 20}
 
@@ -49,10 +60,14 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         request: `dialect`, `database`, `query`, `timeout_s`, `memory_bytes`, `max_rows`.
     """
     dialect = request["dialect"]
-    opened = {"sqlite": _open_sqlite, "duckdb": _open_duckdb, "postgres": _open_postgres}[dialect](request)
+    try:
+        opened = {"sqlite": _open_sqlite, "duckdb": _open_duckdb, "postgres": _open_postgres}[dialect](request)
+    except Exception as error:  # noqa: BLE001 # whatever a driver raises here, the query has not been looked at yet
+        return {"status": "unopened", "error": f"{type(error).__name__}: {str(error)[:300]}"}
     _give_up(_BASE_BYTES[dialect] + request["memory_bytes"], request["timeout_s"])
     cursor = opened.cursor() if dialect != "duckdb" else opened
-    cursor.execute(request["query"])
+    # Postgres takes one statement in a prepared one, and several, with another timeout first, in a plain one.
+    cursor.execute(request["query"], **({"prepare": True} if dialect == "postgres" else {}))
     width = len(cursor.description or ())
     return _digest(iter(lambda: cursor.fetchmany(500), []), width, request["max_rows"])
 
@@ -88,6 +103,7 @@ def _open_sqlite(request: dict[str, Any]) -> Any:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, _MAX_DEPTH)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.execute("SELECT count(*) FROM sqlite_master")  # a file that is no database is only found out by reading
     connection.set_authorizer(_authorize)
     return connection
 
@@ -120,6 +136,10 @@ def _open_postgres(request: dict[str, Any]) -> Any:
     options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms} -c idle_in_transaction_session_timeout={timeout_ms}"
     connection = psycopg.connect(request["database"], options=options, connect_timeout=max(2, int(request["timeout_s"])))
     connection.read_only = True
+    if connection.execute(_TOO_STRONG).fetchone() != (False,):
+        raise PermissionError(
+            "the role may read or write files of the server, or run programs there; give one that may only read"
+        )
     return connection
 
 

@@ -6,17 +6,23 @@ The database is given by settings, never by the event. A process costs some 50 m
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import signal
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
-from guardian.errors import DependencyError
+from guardian.errors import ConfigError, DependencyError
 from guardian.trust.sql.statement import Dialect, Refused, admit
 
 # The interpreter starts and the database opens before the query's own time begins.
 _START_S = 5.0
+# What opens a database; SQLite is Python's own.
+_DRIVERS = {Dialect.DUCKDB: "duckdb", Dialect.POSTGRES: "psycopg"}
+# By its file: an isolated interpreter would look for the package elsewhere than this process does.
+_RUNNER = Path(__file__).with_name("runner.py")
 # An answer is a few numbers.
 _MAX_ANSWER_BYTES = 65_536
 
@@ -83,18 +89,34 @@ class Sandbox:
         """Run a query once.
 
         Raises:
-            DependencyError: The process could not be started.
+            DependencyError: The process could not be started, or the database cannot be opened.
         """
         tree = admit(query, self.dialect)
         if isinstance(tree, Refused):
             return Run(status=Status.REFUSED, detail=f"{tree.refusal.value}: {tree.detail}")
         return await self.execute(query)
 
+    async def check(self) -> None:
+        """See that the database opens, and that its driver is here.
+
+        Raises:
+            ConfigError: The driver is not installed.
+            DependencyError: It cannot be opened.
+        """
+        driver = _DRIVERS.get(self.dialect)
+        if driver is not None and importlib.util.find_spec(driver) is None:
+            raise ConfigError(
+                f"queries cannot be run on {self.dialect.value}: {driver} is not installed.",
+                setting="GUARDIAN_AUDIT__DATABASE_DIALECT",
+                mend="pip install 'guardian-memory[sql]'.",
+            )
+        await self.execute("SELECT 1")
+
     async def execute(self, query: str) -> Run:
         """Run a query behind the second wall alone; `run` is what callers want.
 
         Raises:
-            DependencyError: The process could not be started.
+            DependencyError: The process could not be started, or the database cannot be opened.
         """
         limits = self.limits
         request = {
@@ -107,7 +129,7 @@ class Sandbox:
         }
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-m", "guardian.trust.sql.runner"),
+                *(sys.executable, "-I", str(_RUNNER)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -135,8 +157,10 @@ def _read(answer: bytes, code: int | None) -> Run:
         if code in {-signal.SIGALRM, -signal.SIGXCPU}:
             return Run(status=Status.TIMED_OUT, detail="its time was over")
         return Run(status=Status.KILLED, detail=f"the process ended with {code}, for memory or time")
-    status = Status(found["status"])
     detail = found.get("error", "")
+    if found["status"] == "unopened":
+        raise DependencyError(f"the database for queries of episodes cannot be opened: {detail}", dependency="database")
+    status = Status(found["status"])
     if status is Status.FAILED and any(word in detail.lower() for word in ("timeout", "interrupted")):
         status = Status.TIMED_OUT
     return Run(
