@@ -19,7 +19,6 @@ from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
 from guardian.core.rules.card import induce_card
-from guardian.core.rules.induction import digest_node
 from guardian.core.world import World
 
 # Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
@@ -272,7 +271,6 @@ def build_record_view(node: Node) -> RecordView:
         kind=node.kind,
         subject=node.subject,
         is_verified=node.is_verified,
-        content_digest=digest_node(node),
         induced=node.induced,
         claimed_verified=any(claim.event.verified for claim in node.claims),
         is_born_superseded=any(node.reached[key].effective_at <= node.order[0] for key in node.felled),

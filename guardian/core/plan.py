@@ -17,7 +17,6 @@ class RecordView:
     """A record as it stands after the decision.
 
     Attributes:
-        content_digest: Of what a card is made from.
         induced: What a model's induction of this content says, if there is one.
         is_born_superseded: A correction that felled it was in effect when it was observed already.
     """
@@ -38,7 +37,6 @@ class RecordView:
     utility_basis: str | None
     kind: MemoryKind
     subject: str | None
-    content_digest: str
     induced: Mark | None
     is_verified: bool
     claimed_verified: bool

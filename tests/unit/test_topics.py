@@ -48,6 +48,7 @@ def test_the_package_declares_the_topics_in_use() -> None:
     """All topics, found without naming a folder."""
     assert [topic.name for topic in load_declarations()] == [
         "guardian.audit-requests",
+        "guardian.card-requests",
         "guardian.dead-letters",
         "guardian.enriched",
         "guardian.events",
