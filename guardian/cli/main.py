@@ -13,6 +13,7 @@ import typer
 
 from guardian.cli.audit import audit
 from guardian.cli.audit_families import families
+from guardian.cli.cards import cards
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
@@ -67,6 +68,7 @@ for command in (
     app.command()(command)
 audit.command("families")(families)
 app.add_typer(audit, name="audit")
+app.add_typer(cards, name="cards")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")
