@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.brokers"]
+pytest_plugins = ["tests.brokers", "tests.postgres_server"]
 
 # Other work shares the machine: a slow example is no failure.
 settings.register_profile("guardian", deadline=None, suppress_health_check=[HealthCheck.too_slow])

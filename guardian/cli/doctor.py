@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 
 from rich.table import Table
@@ -15,9 +17,26 @@ from guardian.core.point import PointKind
 from guardian.errors import ConfigError, GuardianError
 from guardian.settings import Settings, load_settings
 from guardian.topics import load_declarations, plan
-from guardian.wiring import build_embedder, build_identity, build_kafka_security, build_store, place_store
+from guardian.trust.channel import Case
+from guardian.trust.channels.regrader import Kinship, ReGrader
+from guardian.trust.registry import ON_DATABASE
+from guardian.wiring import (
+    build_embedder,
+    build_identity,
+    build_kafka_security,
+    build_sandbox,
+    build_store,
+    open_channel,
+    place_store,
+)
 
 WRONG, AWAY = 2, 69
+_TRIAL = Case(space="doctor", memory_id="doctor", revision="", task="What is one plus one?", answer="Two.")
+_KINSHIP = {
+    Kinship.SAME: "of the same family as an agent: expect its errors to follow the agent's own, see `guardian audit report`",
+    Kinship.OTHER: "of another family than the agents",
+    Kinship.UNKNOWN: "and nobody says whether it is of the agent's family: set judge.agent_models",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +73,7 @@ async def _examine(settings: Settings) -> list[Finding]:
         ("topics", _check_topics),
         ("model", _check_model),
         ("store", _check_store),
+        *((f"channel {name}", functools.partial(_check_channel, name)) for name in settings.audit.channels),
     )
     findings = [Finding(check="settings", says="read; `guardian settings` lists them")]
     for name, check in checks:
@@ -97,6 +117,21 @@ async def _check_store(settings: Settings) -> str:
         await store.close()
     more = f", {pending} of them without a vector: `guardian embed --fill`" if pending else ""
     return f"{settings.store.url or settings.store.path} opens, {records} records{more}"
+
+
+async def _check_channel(name: str, settings: Settings) -> str:
+    """Open a channel as a worker does, and try what it leans on."""
+    async with AsyncExitStack() as opened:
+        # The store of memories is looked at above, and no channel asks it anything while it opens.
+        channel = await open_channel(settings, name, build_store(settings.store, None), opened)
+        if name in ON_DATABASE:
+            await build_sandbox(settings.audit).check()
+            return f"runs queries on the {settings.audit.database_dialect} database"
+        if isinstance(channel, ReGrader):
+            if await channel.judge(_TRIAL) is None:
+                raise ConfigError(f"{settings.judge.model} gives no grade that can be read.", setting="GUARDIAN_JUDGE__MODEL")
+            return f"asks {settings.judge.model}, {_KINSHIP[channel.kinship]}"
+    return f"ready, version {channel.version}"
 
 
 def _build_table(findings: list[Finding]) -> Table:

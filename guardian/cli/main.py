@@ -13,6 +13,7 @@ import typer
 
 from guardian.cli.audit import audit
 from guardian.cli.audit_families import families
+from guardian.cli.audit_run import run as audit_run
 from guardian.cli.cards import cards
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
@@ -67,6 +68,7 @@ for command in (
 ):
     app.command()(command)
 audit.command("families")(families)
+audit.command("run")(audit_run)
 app.add_typer(audit, name="audit")
 app.add_typer(cards, name="cards")
 app.add_typer(sources, name="sources")

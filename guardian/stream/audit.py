@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+import structlog
+
 from guardian.contracts.codec import encode_event
 from guardian.contracts.outcome import AuditRequest, build_outcome_id, encode_outcome
 from guardian.core.model import SourceKind, Status, Written
 from guardian.core.plan import Outcome
 from guardian.ports import OutcomeMessage
 from guardian.stream.broker.kafka import Outgoing
-from guardian.trust.auditor import Auditor
+from guardian.telemetry.metrics import Metrics
+from guardian.trust.auditor import Answer, Auditor, Told
+from guardian.trust.case import reports_on_task
+from guardian.trust.channels.regrader import ReGrader
 from guardian.trust.truth import EPISODE_KINDS
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 def ask_for_audit(outcome: Outcome) -> list[OutcomeMessage]:
@@ -23,12 +30,21 @@ def ask_for_audit(outcome: Outcome) -> list[OutcomeMessage]:
     record, event = outcome.record, outcome.event
     if record is None or not isinstance(event, Written) or record.status is Status.ERASED:
         return []
-    is_report = event.source is not None and event.source.kind is SourceKind.TOOL and event.source.ref is not None
+    is_report = event.source is not None and event.source.kind is SourceKind.TOOL and reports_on_task(event)
     if record.kind not in EPISODE_KINDS and record.utility is None and not is_report:
         return []
     request = AuditRequest(space=record.space, memory_id=record.memory_id, revision=record.revision, record_id=record.record_id)
     value = encode_outcome(request, time=event.ref.time)
     return [OutcomeMessage(topic=request.published_to, key=record.space, value=value, id=build_outcome_id(request))]
+
+
+def note_audit(metrics: Metrics, told: Told) -> None:
+    """Count what became of asking a channel, and log what is wrong with one."""
+    metrics.note_audit(told.channel, told.answer.value, told.spent_s)
+    if told.answer in {Answer.AWAY, Answer.TIMED_OUT}:
+        log.warning("channel.away", channel=told.channel, outcome=told.answer.value, error=told.fault)
+    elif told.answer is Answer.FAILED:
+        log.error("channel.failed", channel=told.channel, error=told.fault)
 
 
 class AuditAgent:
@@ -41,6 +57,10 @@ class AuditAgent:
 
     def __init__(self, auditor: Auditor, *, events_topic: str, release: Callable[[], Awaitable[None]]) -> None:
         self._auditor = auditor
+        for channel in auditor.channels:
+            # A judge that is the agent's kin makes the agent's mistakes; it is heard, and must pass like any other.
+            kinship = {"same_family": channel.kinship.value} if isinstance(channel, ReGrader) else {}
+            log.info("channel.opened", channel=channel.name, version=channel.version, **kinship)
         self._events_topic = events_topic
         self._release = release
 

@@ -52,6 +52,7 @@ class SideSetup:
         open_agent: Builds the agent over the worker's store.
         concurrency: Requests answered at the same time.
         batch_requests: Requests read at once; so many at most are answered again after a crash.
+        patience_s: Longest time in which no request of a batch is answered and nothing is wrong; the watchdog waits so long.
     """
 
     role: Role
@@ -59,6 +60,7 @@ class SideSetup:
     open_agent: Callable[[Store, Metrics], Awaitable[Agent]]
     concurrency: int = 4
     batch_requests: int = 16
+    patience_s: float = 0.0
 
 
 class SideWork:

@@ -100,6 +100,10 @@ class WorkerSetup:
         unused = set(REQUEST_MODELS) - {side.request for side in self.sides} - set(self.asked)
         return self.own_topics - {self.kafka.topic_prefix + model.published_to for model in unused}
 
+    def measure_patience_s(self, role: Role) -> float:
+        """Give the longest time in which a data plane may finish nothing."""
+        return max([self.limits.watchdog_s, *(side.patience_s for side in self.sides if side.role is role)])
+
 
 class Worker:
     """One worker of a process; `run` is called once.
@@ -316,8 +320,8 @@ class Worker:
 
     async def _watch(self) -> None:
         """End a worker that has records to work on, waits for nothing, and finishes no batch: a restart is what helps."""
-        longest_s = self._setup.limits.watchdog_s
         for plane in self._planes:
+            longest_s = self._setup.measure_patience_s(plane.condition.role)
             if not self.ending.is_requested and not await plane.check_progress(longest_s):
                 role, lag = plane.condition.role.value, plane.condition.lag
                 self.ending.fail(

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-import structlog
-
 from guardian.chat.port import LaterError
 from guardian.core.fact import load_verdict
 from guardian.core.model import Audited, Authority, Event, EventRef, Retracted, SourceKind
@@ -33,8 +31,6 @@ from guardian.ports import Store
 from guardian.trust.case import build_case, fetch_record, fetch_reported, is_report
 from guardian.trust.channel import Case, Channel, Finding
 from guardian.trust.truth import is_episode
-
-log = structlog.stdlib.get_logger(__name__)
 
 # The event source of a channel's verdicts.
 SOURCE_PREFIX = "/guardian/channels/"
@@ -91,7 +87,22 @@ class Standing:
         return cls(event_id, str(evidence.get("version", "")), str(evidence.get("basis", "")))
 
 
-Note = Callable[[str, Answer, float], None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is told of asking a channel about a case.
+
+    Attributes:
+        spent_s: Seconds, pauses included.
+        fault: What was wrong, for people; never words of a memory.
+    """
+
+    channel: str
+    answer: Answer
+    spent_s: float = 0.0
+    fault: str = ""
+
+
+Note = Callable[[Told], None]
 
 
 class Auditor:
@@ -99,17 +110,22 @@ class Auditor:
 
     Args:
         store: Where the records lie; open.
-        note: Told of every answer: channel, what became of it, and the seconds it took.
+        note: Told of every answer.
+
+    Attributes:
+        channels: Those that judge.
+        asked: Cases that a channel was asked about.
     """
 
     def __init__(
         self, store: Store, channels: Sequence[Channel], *, limits: AuditLimits | None = None, note: Note | None = None
     ) -> None:
         self._store = store
-        self._channels = tuple(channels)
+        self.channels = tuple(channels)
         self._limits = limits or AuditLimits()
-        self._note: Note = note or (lambda _channel, _answer, _seconds: None)
+        self._note: Note = note or (lambda _told: None)
         self._next_at = 0.0
+        self.asked = 0
 
     async def audit(self, record_id: str) -> list[Event]:
         """Have a record judged, and, when it is a tool's report, the episodes it speaks of.
@@ -120,10 +136,12 @@ class Auditor:
         record = await fetch_record(self._store, record_id)
         if record is None:
             return []  # erased, or of a text whose correction was retracted
-        nodes = [record] if is_episode(record) else []
-        if is_report(record):
-            nodes += await fetch_reported(self._store, record)
-        return [event for node in nodes for event in await self.judge(node)]
+        events = await self.judge(record) if is_episode(record) else []
+        growing = tuple(channel for channel in self.channels if channel.grows)
+        if growing and is_report(record):
+            for node in await fetch_reported(self._store, record):
+                events += await self._judge(node, growing)
+        return events
 
     async def judge(self, node: Node) -> list[Event]:
         """Have one whole record judged by all channels that have not.
@@ -131,14 +149,18 @@ class Auditor:
         Raises:
             DependencyError: The store is away.
         """
+        return await self._judge(node, self.channels)
+
+    async def _judge(self, node: Node, asked: Sequence[Channel]) -> list[Event]:
         standing = await self._fetch_verdicts(node)
-        channels = [one for one in self._channels if one.grows or not is_said(standing[one.name], one)]
-        for one in self._channels:
+        channels = [one for one in asked if one.grows or not is_said(standing[one.name], one)]
+        for one in asked:
             if one not in channels:
-                self._note(one.name, Answer.KNOWN, 0.0)
+                self._note(Told(channel=one.name, answer=Answer.KNOWN))
         if not channels:
             return []
         case = await build_case(self._store, node)
+        self.asked += 1
         await self._take_turn()
         findings = await asyncio.gather(*(self._ask(channel, case) for channel in channels))
         events: list[Event] = []
@@ -150,7 +172,7 @@ class Auditor:
     async def _fetch_verdicts(self, node: Node) -> dict[str, list[Standing]]:
         """Fetch what the channels said of this revision and was not withdrawn."""
         points = await self._store.fetch(Needs(verdicts={(node.space, node.memory_id)}))
-        found: dict[str, list[Standing]] = {channel.name: [] for channel in self._channels}
+        found: dict[str, list[Standing]] = {channel.name: [] for channel in self.channels}
         for point in points:
             if point.payload["point"] == PointKind.VERDICT:
                 verdict = load_verdict(point.id, point.payload)
@@ -170,33 +192,37 @@ class Auditor:
         """Ask a channel, again while it is away; None when it has nothing to say, or cannot."""
         started, pause_s = time.perf_counter(), self._limits.retry_pause_s
         for attempt in range(1, self._limits.tries + 1):
-            answer, finding = await self._ask_once(channel, case)
-            if answer not in {Answer.AWAY, Answer.TIMED_OUT} or attempt == self._limits.tries:
-                self._note(channel.name, answer, time.perf_counter() - started)
+            answer, finding, fault, wait_s = await self._ask_once(channel, case)
+            # A budget of minutes is waited for, one of the day is not.
+            if attempt == self._limits.tries or wait_s is None or wait_s > self._limits.case_timeout_s:
+                self._note(Told(channel=channel.name, answer=answer, spent_s=time.perf_counter() - started, fault=fault))
                 return finding
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(max(pause_s, wait_s))
             pause_s *= 2
         raise AssertionError("the last try returns")
 
-    async def _ask_once(self, channel: Channel, case: Case) -> tuple[Answer, Finding | None]:
+    async def _ask_once(self, channel: Channel, case: Case) -> tuple[Answer, Finding | None, str, float | None]:
+        """Ask once: give the answer, the finding, what was wrong, and after how many seconds it is worth asking again."""
         try:
             async with asyncio.timeout(self._limits.case_timeout_s):
                 finding = await channel.judge(case)
             if finding is None:
-                return Answer.SILENT, None
-            return Answer.JUDGED, check_finding(finding)
-        except LaterError:
-            return Answer.OVER_BUDGET, None
+                return Answer.SILENT, None, "", None
+            return Answer.JUDGED, check_finding(finding), "", None
+        except LaterError as exc:
+            return Answer.OVER_BUDGET, None, str(exc), exc.wait_s
         except DependencyError as exc:
-            log.warning("channel.away", channel=channel.name, error=str(exc))
-            return Answer.AWAY, None
+            return Answer.AWAY, None, str(exc), 0.0
         except TimeoutError:
-            return Answer.TIMED_OUT, None
+            return Answer.TIMED_OUT, None, f"no answer in {self._limits.case_timeout_s:g} s", 0.0
         except Exception as exc:  # noqa: BLE001 # channels are anybody's code: a fault of one costs its own say on this case
-            # Of others the name alone: a message, or a traceback, may quote a memory.
-            fault = str(exc) if isinstance(exc, GuardianError) else type(exc).__name__
-            log.error("channel.failed", channel=channel.name, error=fault)  # noqa: TRY400 # as above
-            return Answer.FAILED, None
+            # Of foreign errors the name alone: a message, or a traceback, may quote a memory.
+            fault = str(exc) if isinstance(exc, GuardianError | _FaultyError) else type(exc).__name__
+            return Answer.FAILED, None, fault, None
+
+
+class _FaultyError(ValueError):
+    """A finding that is none; its message names what is wrong with its form alone."""
 
 
 def check_finding(finding: Finding) -> Finding:
@@ -207,15 +233,15 @@ def check_finding(finding: Finding) -> Finding:
     """
     value = finding.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:  # which NaN is not
-        raise ValueError("the value of a finding is a number from 0 to 1")
+        raise _FaultyError("the value of a finding is a number from 0 to 1")
     if not _REASON.fullmatch(finding.reason):
-        raise ValueError("the reason of a finding is a word of a-z, 0-9 and _")
+        raise _FaultyError("the reason of a finding is a word of a-z, 0-9 and _")
     try:
         size = len(json.dumps(dict(finding.evidence), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as exc:
-        raise ValueError("the evidence of a finding is plain JSON") from exc
+        raise _FaultyError("the evidence of a finding is plain JSON") from exc
     if size > MAX_EVIDENCE_BYTES:
-        raise ValueError(f"the evidence of a finding has at most {MAX_EVIDENCE_BYTES} bytes")
+        raise _FaultyError(f"the evidence of a finding has at most {MAX_EVIDENCE_BYTES} bytes")
     return finding
 
 

@@ -3,16 +3,16 @@
 A record without an episode answers with its own text. Its evidence are the texts of the memories it retrieved, else of its declared
 parents, each in the revision in force when it was written; erased ones have no text and are left out.
 
-Tools report on a task by writing a record of source kind `tool` whose `source.ref` is the id of the task; the episode has the same
-`source.ref`, or names the task in `metadata.task_id`. So what was reported later is found by an index that is there already, whichever of
-the two comes first.
+Tools report on a task by writing a record of source kind `tool` with an `episode.outcome`, whose `source.ref` is the id of the task; the
+episode has the same `source.ref`, or names the task in `metadata.task_id`. So what was reported later is found by an index that is there
+already, whichever of the two comes first. The text of a tool's record is no report: what a tool returned may be `0`, or `no`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guardian.core.model import SourceKind
+from guardian.core.model import SourceKind, Written
 from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.payload import load_node
@@ -25,6 +25,8 @@ from guardian.trust.truth import is_episode, list_retrieved
 # Evidence shown to a channel: of an episode that names a thousand memories the first say enough.
 MAX_EVIDENCE = 50
 MAX_REPORTS = 100
+# Episodes that one report has judged anew: a ref that a whole history bears is no task.
+MAX_REPORTED = 100
 
 
 async def build_case(store: Store, node: Node) -> Case:
@@ -61,7 +63,13 @@ def name_task(node: Node) -> str | None:
 
 def is_report(node: Node) -> bool:
     """Tell whether a record is a tool's report on a task."""
-    return node.is_record and node.source_kind is SourceKind.TOOL and name_task(node) is not None
+    return node.is_record and node.source_kind is SourceKind.TOOL and bool(node.claims) and reports_on_task(node.claims[0].event)
+
+
+def reports_on_task(event: Written) -> bool:
+    """Tell whether a write has what a report has, whoever it is by."""
+    has_outcome = event.episode is not None and event.episode.outcome is not None
+    return has_outcome and event.source is not None and event.source.ref is not None
 
 
 async def fetch_record(store: Store, record_id: str) -> Node | None:
@@ -75,28 +83,30 @@ async def fetch_record(store: Store, record_id: str) -> Node | None:
 
 
 async def fetch_reported(store: Store, report: Node) -> list[Node]:
-    """Fetch the episodes that a report speaks of, in order of their ids; those that name the task by `source.ref`.
+    """Fetch the episodes that a report speaks of: those that name the task by `source.ref`, of very many the latest.
 
     Raises:
         DependencyError: The store is away.
     """
-    nodes = await _fetch_by_ref(store, report.space, name_task(report))
-    return [node for node in nodes if is_episode(node) and not is_report(node)]
+    source = report.claims[0].event.source
+    nodes = [] if source is None else await _fetch_by_ref(store, report.space, source.ref)
+    episodes = [node for node in nodes if is_episode(node) and not is_report(node)]
+    return sorted(episodes, key=lambda node: node.order)[-MAX_REPORTED:]
 
 
 async def _fetch_reports(store: Store, node: Node, task_id: str) -> tuple[Report, ...]:
     nodes = await _fetch_by_ref(store, node.space, task_id)
     return tuple(
-        Report(id=one.id, text=_read_report(one))
+        Report(id=one.id, text=read_report(one))
         for one in nodes
         if is_report(one) and one.id != node.id and one.is_current and one.deleted_by is None
     )[:MAX_REPORTS]
 
 
-def _read_report(node: Node) -> str:
+def read_report(node: Node) -> str:
+    """Give what a report says."""
     episode = node.claims[0].event.episode
-    said = None if episode is None else episode.outcome
-    return said if said is not None else (node.text or "")
+    return "" if episode is None or episode.outcome is None else episode.outcome
 
 
 async def _fetch_by_ref(store: Store, space: str, ref: str | None) -> list[Node]:

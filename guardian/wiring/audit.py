@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from guardian.core.plan import Outcome
 from guardian.errors import ConfigError
 from guardian.ports import OutcomeMessage, Store
 from guardian.settings import AuditSettings, Settings
-from guardian.stream.audit import AuditAgent, ask_for_audit
+from guardian.stream.audit import AuditAgent, ask_for_audit, note_audit
 from guardian.stream.plane.batch import Role
 from guardian.telemetry.metrics import Metrics
 from guardian.trust import registry
@@ -102,7 +103,7 @@ def build_sandbox(audit: AuditSettings) -> Sandbox:
 
     if audit.database is None:
         raise ConfigError(
-            "the channels execution and degeneracy run queries, and no database is set.",
+            "the channels execution and degeneracy run queries, and no database is set (GUARDIAN_AUDIT__DATABASE).",
             setting="GUARDIAN_AUDIT__DATABASE",
             mend="name a copy of the database that the agent's queries are for, or take these channels out.",
         )
@@ -144,14 +145,14 @@ def build_audit_side(settings: Settings) -> tuple[SideSetup, ...]:
 
     async def open_agent(store: Store, metrics: Metrics) -> AuditAgent:
         async with AsyncExitStack() as opened:
-            auditor = await opened.enter_async_context(open_auditor(settings, store, note=metrics.note_audit))
+            auditor = await opened.enter_async_context(open_auditor(settings, store, note=functools.partial(note_audit, metrics)))
             return AuditAgent(
                 auditor,
                 events_topic=settings.kafka.topic_prefix + settings.kafka.events_topic,
                 release=opened.pop_all().aclose,
             )
 
-    concurrency = settings.audit.concurrency
+    audit, concurrency = settings.audit, settings.audit.concurrency
     return (
         SideSetup(
             role=Role.AUDIT,
@@ -159,5 +160,7 @@ def build_audit_side(settings: Settings) -> tuple[SideSetup, ...]:
             open_agent=open_agent,
             concurrency=concurrency,
             batch_requests=4 * concurrency,
+            # All tries with their pauses, and a minute for a turn; twice, as a report has several episodes judged.
+            patience_s=2 * (2 * audit.tries * audit.case_timeout_s + 2**audit.tries * audit.retry_pause_s + 60),
         ),
     )

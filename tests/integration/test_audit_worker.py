@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,16 @@ from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.payload import load_node
 from guardian.core.point import PointKind
+from guardian.core.policy import Policy
+from guardian.pipeline import Pipeline
+from guardian.ports import Publisher
 from guardian.settings import Settings
+from guardian.stream.audit import ask_for_audit
 from guardian.stream.broker.embedded import EmbeddedBroker
 from guardian.stream.worker import Worker
+from guardian.wiring import build_worker_setup
 from tests.builders import envelope, written_data
-from tests.integration.worker_rig import Rig, build_worker, running, wait_until
+from tests.integration.worker_rig import Rig, build_worker, open_shelf, running, wait_until
 
 MINUTE = 60
 
@@ -160,3 +166,24 @@ async def test_without_a_channel_nothing_is_asked(rig: Rig) -> None:
         await wait_until(is_stored, what="the record")
         assert [plane.condition.role.is_side for plane in worker._planes] == [False]
     assert await rig.read_topic("guardian.audit-requests") == []
+
+
+async def test_an_auditor_may_run_apart_from_the_guard(rig: Rig) -> None:
+    """Over a store that both reach: one writes and asks, the other answers, and is ready by itself."""
+    store = open_shelf()
+    await store.open()
+
+    async def open_pipeline(publisher: Publisher) -> Pipeline:
+        return Pipeline(store=store, policy_of=lambda _: Policy(), publisher=publisher, asks=(ask_for_audit,))
+
+    def build(*roles: str) -> Worker:
+        settings = build_settings(rig).model_copy(update={"roles": frozenset(roles)})
+        return Worker(replace(build_worker_setup(settings), open_pipeline=open_pipeline))
+
+    guard, auditor = build("guard"), build("auditor")
+    async with running(guard), running(auditor):
+        await rig.produce("guardian.events", [write_query("bad", "SELECT length FROM tracks")])
+        await wait_until(lambda: is_judged(guard, "bad"), what="the verdict")
+        assert auditor.health.is_ready
+        assert b'guardian_audits_total{channel="execution",outcome="judged"} 1.0' in auditor.metrics.render()
+        assert b"guardian_audits_total{" not in guard.metrics.render()

@@ -11,6 +11,9 @@ from typing import ClassVar
 from guardian.trust.channel import Case, Finding
 from guardian.trust.sql.sandbox import Run, Sandbox, Status
 
+# Characters of a refusal that are shown.
+_SHOWN = 200
+
 
 class Execution:
     """Whether a query runs, and runs alike."""
@@ -29,12 +32,17 @@ class Execution:
             return None
         first = await self._sandbox.run(case.answer)
         if first.status is not Status.OK:
-            return Finding(value=0.0, reason=first.status.value, evidence={"detail": first.detail})
+            return Finding(value=0.0, reason=first.status.value, evidence={"detail": _tell_fault(first)})
         for _ in range(self._runs - 1):
             again = await self._sandbox.run(case.answer)
             if again.members != first.members:
                 return Finding(value=0.0, reason="differs_between_runs", evidence={"rows": [first.rows, again.rows]})
         return Finding(value=1.0, reason="runs", evidence=_describe(first))
+
+
+def _tell_fault(run: Run) -> str:
+    """Tell what was wrong with a query. Of a database's error only its name: messages quote the rows they stumbled over."""
+    return run.detail.partition(":")[0] if run.status is Status.FAILED else run.detail[:_SHOWN]
 
 
 def _describe(run: Run) -> dict[str, int]:

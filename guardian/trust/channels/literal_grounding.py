@@ -23,7 +23,7 @@ _FORMAT = re.compile(r"^[%_\s\W\dYmdHMS:-]*$")
 _WORD_OF_SCHEMA = frozenset(
     {"true", "false", "none", "null", "male", "female", "active", "inactive", "start of month", "start of year"}
 )
-_SHOWN = 10
+_SHOWN, _SHOWN_CHARS = 10, 100
 
 
 class LiteralGrounding:
@@ -48,7 +48,7 @@ class LiteralGrounding:
             return None
         said = " ".join(build_signature(text).text for text in (case.task, *case.evidence))
         lacking = [literal for literal in literals if not is_said(literal, said)]
-        evidence = {"filters": len(literals), "lacking": lacking[:_SHOWN]}
+        evidence = {"filters": len(literals), "lacking": [one[:_SHOWN_CHARS] for one in lacking[:_SHOWN]]}
         return Finding(value=0.0 if lacking else 1.0, reason="literal_unsaid" if lacking else "grounded", evidence=evidence)
 
 

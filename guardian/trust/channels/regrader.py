@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from guardian.chat.port import ChatMessage, ChatModel, ChatReply, ChatRequest
@@ -63,12 +64,23 @@ _FAMILIES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 _MAKER = re.compile(r"^(?:.*/)?(?:[a-z]{2,}\.)*(.*)$")
 
 
+class Kinship(StrEnum):
+    """Whether a judge is of the family of one of the agent's models; unknown where none of these is named."""
+
+    SAME = "yes"
+    OTHER = "no"
+    UNKNOWN = "unknown"
+
+
 class ReGrader:
     """What a model says of an answer.
 
     Args:
         judge: The model; asked once a case, and at most `REPAIRS` times more for a readable reply.
         agent_models: Names of the models whose episodes are judged; empty where nobody said.
+
+    Attributes:
+        kinship: Whether it is of the agent's family.
     """
 
     name: ClassVar[str] = "regrader"
@@ -77,7 +89,7 @@ class ReGrader:
 
     def __init__(self, judge: ChatModel, *, agent_models: Collection[str] = ()) -> None:
         self._judge = judge
-        self._kinship = tell_kinship(judge.model, agent_models)
+        self.kinship = tell_kinship(judge.model, agent_models)
 
     async def judge(self, case: Case) -> Finding | None:
         """Ask the judge; nothing to say without a task and an answer, or when no reply can be read.
@@ -93,7 +105,7 @@ class ReGrader:
             reply = await self._judge.ask(request)
             value = read_grade(reply)
             if value is not None:
-                evidence = {"judge": self._judge.model, "same_family": self._kinship}
+                evidence = {"judge": self._judge.model, "same_family": self.kinship.value}
                 return Finding(value=value, reason="judged", evidence=evidence)
             request = _ask_again(request, reply)
         return None
@@ -152,11 +164,11 @@ def name_family(model: str) -> str:
     return next((word for word in words if word), plain)
 
 
-def tell_kinship(judge: str, agent_models: Collection[str]) -> str:
-    """Tell whether a judge is of the family of one of the agent's models: `yes`, `no`, or `unknown` where none is named."""
+def tell_kinship(judge: str, agent_models: Collection[str]) -> Kinship:
+    """Tell whether a judge is of the family of one of the agent's models."""
     if not agent_models:
-        return "unknown"
-    return "yes" if name_family(judge) in set(map(name_family, agent_models)) else "no"
+        return Kinship.UNKNOWN
+    return Kinship.SAME if name_family(judge) in set(map(name_family, agent_models)) else Kinship.OTHER
 
 
 def _ask_again(request: ChatRequest, reply: ChatReply) -> ChatRequest:

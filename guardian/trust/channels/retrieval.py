@@ -30,7 +30,7 @@ MAX_CLAIMS = 20
 _MAX_CLAIM_CHARS = 1_000
 # Least share of a sentence's terms from which a passage is about the same thing: with fewer, most passages of any collection would be.
 ABOUT = 0.6
-# With fewer terms of its own ("12.50") a sentence is read with its question.
+# With fewer words of its own ("12.50 EUR") a sentence is read with its question.
 _LEAST_TERMS = 3
 _LEAST_WORDS = 2
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
@@ -105,19 +105,19 @@ class RetrievalVerifier:
 
     async def _weigh(self, claim: str, case: Case) -> _Support | None:
         """Weigh a sentence; None where nothing is about it."""
-        own = read_terms(claim)
+        own = read_terms(claim) - _read_figures(claim)
         asked = claim if len(own) >= _LEAST_TERMS or not case.task else f"{case.task[:_MAX_CLAIM_CHARS]} {claim}"
         terms = read_terms(asked)
-        if len(terms) < _LEAST_TERMS:
-            return None
         # What the question names itself needs no support.
         needed = read_literals(claim) - read_literals(case.task or "")
         denies = NEGATED in build_signature(claim).marks
         words = terms - _read_figures(asked)
+        if len(words) < _LEAST_WORDS:
+            return None
         best: _Support | None = None
         for passage in await self._search(asked, case):
             # Figures are weighed apart: a passage with another price is about the same thing.
-            if len(words) < _LEAST_WORDS or len(words & passage.terms) < ABOUT * len(words):
+            if len(words & passage.terms) < ABOUT * len(words):
                 continue
             is_borne_out = needed <= passage.literals and denies == passage.denies(terms)
             value = len(terms & passage.terms) / len(terms) if is_borne_out else 0.0

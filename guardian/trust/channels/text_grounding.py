@@ -18,7 +18,7 @@ _KINDS = (MarkKind.NUMBER, MarkKind.DATE, MarkKind.TIME, MarkKind.CODE)
 # A capitalised word that does not begin a sentence; all scripts that have capitals.
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)(?<![\"'\u201c(])\b[^\W\d_][\w'\u2019-]+", re.MULTILINE)
 # Literals named in the finding; the number of all of them is told beside.
-_SHOWN = 10
+_SHOWN, _SHOWN_CHARS = 10, 100
 
 
 class TextGrounding:
@@ -40,7 +40,11 @@ class TextGrounding:
         lacking = sorted(one for one in literals - known if not _is_named(one, words))
         share = 1 - len(lacking) / len(literals)
         reason = "not_in_evidence" if lacking else "grounded"
-        return Finding(value=round(share, 9), reason=reason, evidence={"literals": len(literals), "lacking": lacking[:_SHOWN]})
+        return Finding(
+            value=round(share, 9),
+            reason=reason,
+            evidence={"literals": len(literals), "lacking": [one[:_SHOWN_CHARS] for one in lacking[:_SHOWN]]},
+        )
 
 
 def read_literals(text: str) -> frozenset[str]:

@@ -7,8 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from guardian.trust.auditor import check_finding
 from guardian.trust.channel import Case
 from guardian.trust.channels.degeneracy import Degeneracy
 from guardian.trust.channels.execution import Execution
@@ -115,3 +117,24 @@ async def test_other_languages_are_none_of_their_business(sandbox: Sandbox) -> N
     text = Case(space="s", memory_id="e", revision="r", task="Who?", answer="SELECT 1", language="text")
     for channel in (Execution(sandbox), Degeneracy(sandbox), LiteralGrounding()):
         assert await channel.judge(text) is None
+
+
+async def test_no_row_of_the_database_comes_out_through_an_error(tmp_path: Path) -> None:
+    """Databases quote the value that they could not convert; what is told is the error's name."""
+    path = tmp_path / "music.duckdb"
+    with closing(duckdb.connect(str(path))) as database:
+        database.execute("CREATE TABLE track AS SELECT 'a-secret-name' AS name")
+    sandbox = Sandbox(dialect=Dialect.DUCKDB, database=str(path), limits=Limits(timeout_s=3.0))
+    assert "a-secret-name" in (await sandbox.run("SELECT CAST(name AS INTEGER) FROM track")).detail
+    found = await Execution(sandbox).judge(case("SELECT CAST(name AS INTEGER) FROM track"))
+    assert found is not None
+    assert (found.value, found.reason, found.evidence) == (0.0, "failed", {"detail": "ConversionException"})
+
+
+async def test_a_literal_of_any_length_is_told_shortly() -> None:
+    """Else a long one would make the finding too large to be kept, and the query would go unjudged."""
+    found = await LiteralGrounding().judge(
+        case("SELECT * FROM t WHERE name IN (" + ", ".join(f"'{n}{'x' * 900}'" for n in range(15)) + ")")
+    )
+    assert found is not None
+    assert check_finding(found).value == 0.0
