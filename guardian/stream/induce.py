@@ -7,6 +7,7 @@ and no write knows of it. Only a space that has used up its own budget is passed
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -22,6 +23,9 @@ from guardian.ports import OutcomeMessage
 from guardian.stream.broker.kafka import Outgoing
 
 log = structlog.stdlib.get_logger(__name__)
+
+# Seconds for which nobody is asked after the model was away: the other requests of a batch need not find that out one by one.
+_SHUT_S = 1.0
 
 
 def ask_for_card(outcome: Outcome) -> list[OutcomeMessage]:
@@ -44,6 +48,7 @@ class CardAgent:
         open_chat: Gives the model with the budget of a space.
         events_topic: Full name of the canonical topic.
         note: Told what became of each request.
+        clock: Seconds that only grow.
     """
 
     def __init__(
@@ -53,11 +58,14 @@ class CardAgent:
         open_chat: Callable[[str], ChatModel],
         events_topic: str,
         note: Callable[[Authored], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._author = author
         self._open_chat = open_chat
         self._events_topic = events_topic
         self._note = note
+        self._clock = clock
+        self._shut_until = 0.0
 
     async def answer(self, request: CardRequest) -> Sequence[Outgoing]:
         """Have a card written.
@@ -65,6 +73,8 @@ class CardAgent:
         Raises:
             DependencyError: The store or the model is away, or the budget of all is used up; the same request is asked again.
         """
+        if self._clock() < self._shut_until:
+            raise DependencyError("the model was away a moment ago", dependency="model")
         try:
             authored = await self._author.write(request.record_id, self._open_chat(request.space))
         except LaterError as exc:
@@ -72,11 +82,14 @@ class CardAgent:
             if exc.is_for_one:
                 return []  # `guardian cards refresh` finds it
             raise
-        except DependencyError:
-            self._note(Authored(progress=Progress.AWAY))
+        except DependencyError as exc:
+            if exc.dependency == "model":
+                self._shut_until = self._clock() + _SHUT_S
+                self._note(Authored(progress=Progress.AWAY))
             raise
         except ConfigError as exc:
             # A wrong setting of the model must not end a worker that also guards.
+            self._shut_until = self._clock() + _SHUT_S
             self._note(Authored(progress=Progress.AWAY))
             log.error("card.model_refused", setting=exc.setting, error=str(exc))  # noqa: TRY400 # the message says all
             raise DependencyError(str(exc), dependency="model") from exc

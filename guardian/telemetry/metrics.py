@@ -137,6 +137,8 @@ class Metrics:
             self.up.labels(dependency).set(1)
         for progress in Progress:
             self.cards.labels(progress.value)
+        for direction in ("prompt", "completion"):
+            self.card_tokens.labels(direction)
 
     def _count(self, name: str, description: str, *labels: str) -> Counter:
         return Counter(f"guardian_{name}", description, labels, registry=self.registry)

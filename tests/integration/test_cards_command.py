@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,14 +94,10 @@ async def test_cards_are_made_and_shown(shell: Shell, server: ChatServer) -> Non
         "stopped_by": None,
     }
     assert (await shell.run_json("cards", "refresh"))["counts"] == {"induced": 7}
-    asked = len(server.questions)
-    assert "nothing to do; 0 left" in await shell.run("cards", "refresh")
-    assert len(server.questions) == asked
-    (row,) = await shell.run_json("cards", "show", "s", "m3")
-    assert (row["card"]["by"], row["induced"]["version"], row["permission"]["slots"]) == ("stub", "card-1", ["background"])
     page = await shell.run("cards", "show", "s", "m3")
     assert "stub card-1, agreement 1.00" in page
     assert "the request asks what is objectively so → no influence" in page
+    assert re.search(r"slots +background\n", page)
     assert "no memory" in await shell.run("cards", "show", "s", "nobody", code=2)
 
 

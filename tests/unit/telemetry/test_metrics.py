@@ -28,7 +28,7 @@ def test_reasons_are_a_closed_set() -> None:
 def test_no_metric_is_labelled_by_space() -> None:
     """A label takes only values from closed sets."""
     names = {name for metric in Metrics().registry.collect() for sample in metric.samples for name in sample.labels}
-    assert names <= {"disposition", "reason", "topic_role", "phase", "dependency", "le"}
+    assert names <= {"disposition", "reason", "topic_role", "phase", "dependency", "outcome", "direction", "le"}
 
 
 def test_closed_sets_have_series_from_the_start() -> None:
