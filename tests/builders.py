@@ -20,6 +20,7 @@ from guardian.core.claim import build_revision, digest_text
 from guardian.core.induction import digest_content
 from guardian.core.model import (
     Audited,
+    Calibrated,
     Corrected,
     Deleted,
     Erased,
@@ -27,6 +28,7 @@ from guardian.core.model import (
     Induced,
     Linked,
     MemoryKind,
+    Rated,
     Read,
     Retracted,
     SourceKind,
@@ -335,3 +337,37 @@ def card_data(**more: Any) -> dict[str, Any]:
         "rules": [{"condition": "a newer notice disagrees", "influence": "no influence"}],
         "summary": "An announcement of a gate.",
     } | more
+
+
+def trust(alpha: float, payoff: float = 0.1, *, passes: bool = True, members: Sequence[str] = ()) -> dict[str, Any]:
+    """Build what a calibration says of a channel."""
+    return _named(alpha=alpha, payoff=payoff, passes=passes, members=list(members) or None)
+
+
+def calibrated(
+    calibration: str = "cal-1",
+    *,
+    by: str | None = "human_review",
+    effective: When | None = None,
+    t: When = 0,
+    space: str = "s",
+    source: str = "/test",
+    id: str | None = None,
+    **channels: Mapping[str, Any],
+) -> Calibrated:
+    """Build the activation of a calibration; `channels` are what `trust` gives."""
+    data = _named(
+        calibration=calibration,
+        channels=dict(channels),
+        authority=_origin(by),
+        effective_at=None if effective is None else at(effective),
+    )
+    return cast("Calibrated", event_of(envelope("space.calibrated", data, t=t, space=space, source=source, id=id)))
+
+
+def rated(
+    memory_ids: str | Iterable[str], *, t: When = 0, space: str = "s", source: str = "/test", id: str | None = None
+) -> Rated:
+    """Build the wish to rate memories again."""
+    data = {"memory_ids": _ids(memory_ids)}
+    return cast("Rated", event_of(envelope("memory.rated", data, t=t, space=space, source=source, id=id)))

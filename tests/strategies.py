@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from guardian.core.model import Authority, Deleted, Erased, Event, Linked, MemoryKind, Read, Scope, Source, SourceKind
+from guardian.core.model import Audited, Authority, Deleted, Erased, Event, Linked, MemoryKind, Read, Scope, Source, SourceKind
 from tests.reference.forge import (
     SESSIONS,
     START,
@@ -24,6 +24,7 @@ from tests.reference.forge import (
     Forge,
     authorities,
     extents,
+    grades,
     id_tuples,
     memory_ids,
     some_ids,
@@ -161,9 +162,24 @@ def lend_a_name(forge: Forge) -> None:
     forge.write(space=space, memory_id=child, parents=(parent,), source=Source(kind=SourceKind.USER))
 
 
+def judged_twice(forge: Forge) -> None:
+    """Grade a memory, let channels judge it, and activate a calibration before or after, perhaps one after another."""
+    space, draw = forge.space(), forge.draw
+    memory_id = draw(memory_ids)
+    forge.write(space=space, memory_id=memory_id, self_grade=draw(st.sampled_from((0.95, 0.7))), supersedes=())
+    steps = [lambda: forge.calibrate(space=space, authority=USER), forge.rate]
+    steps += [
+        lambda channel=channel: forge.make(Audited, space=space, memory_id=memory_id, channel=channel, value=draw(grades))
+        for channel in draw(st.sampled_from((("execution",), ("execution", "grounding"), ("grounding", "gold"))))
+    ]
+    steps += [lambda: forge.calibrate(space=space)] * draw(st.integers(0, 1))
+    for step in draw(st.permutations(steps)):
+        step()
+
+
 MOTIFS: tuple[Callable[[Forge], Any], ...] = (
     Forge.write, Forge.write, Forge.write, Forge.write, Forge.write,
-    Forge.correct, Forge.correct, Forge.correct_inline, Forge.retract, Forge.judge, Forge.link,
+    Forge.correct, Forge.correct, Forge.correct_inline, Forge.retract, Forge.judge, Forge.link, judged_twice,
     read, delete, erase, twins, cascade, echo, update_in_place, subject_twice, fork_of_corrections, loop_of_corrections,
     chain_of_recaps, lend_a_name,
 )  # fmt: skip

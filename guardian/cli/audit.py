@@ -8,7 +8,6 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,13 +30,15 @@ from guardian.errors import ConfigError
 from guardian.settings import Settings, load_settings
 from guardian.store.layout import iter_slices
 from guardian.trust.calibrate import LEAST_TRUTH, MOST_BIAS, Assessment, Calibration, calibrate
+from guardian.trust.calibration_document import Report, describe_calibration, dump_document
+from guardian.trust.calibration_page import build_page
 from guardian.trust.label import RANDOM_SHARE, Label, draw_sample, read_labels, write_rows
+from guardian.trust.recalibrate import SOURCE
 
 audit = typer.Typer(
     no_args_is_help=True, help="Label a sample of what the agent wrote, and learn which evidence channels may be believed."
 )
 
-SOURCE = "/guardian/audit"
 # Labels whose records are looked up at once.
 _BATCH = 500
 
@@ -68,6 +69,13 @@ def report(
     harm: Annotated[
         float, typer.Option(min=0, max=1e9, callback=require_finite, help="h: what demoting a right record harms.")
     ] = 1.0,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", help="Also write it as JSON, which `guardian audit activate` takes.", show_default=False),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write it as one HTML page, with pictures.", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Report what labelled records say of each evidence channel, whether it may demote, and the settings that follow.
@@ -76,8 +84,13 @@ def report(
     at the cautious end of its interval; precise enough is above h / (g + h).
     """
     found = asyncio.run(_calibrate(store, spaces or [], gain, harm))
+    made = Report(made_at=datetime.now(UTC), gain=gain, harm=harm, calibrations=tuple(found))
+    if export is not None:
+        export.write_bytes(dump_document(made))
+    if html is not None:
+        html.write_text(build_page(made), encoding="utf-8")
     if as_json:
-        print_json([_describe(one) for one in found])
+        print_json([describe_calibration(one) for one in found])
         return
     for calibration in found:
         _show(calibration)
@@ -96,21 +109,11 @@ async def _calibrate(place: str | None, patterns: Sequence[str], gain: float, ha
 
 def build_settings(calibration: Calibration) -> str:
     """Build the lines of guardian.toml that put a calibration to use."""
-    alphas = ", ".join(f"{json.dumps(channel)} = {alpha}" for channel, alpha in calibration.alphas.items())
-    return f'[policy]\nalphas = {{ {alphas} }}\ncalibration = "{calibration.id}"'
-
-
-def _describe(calibration: Calibration) -> dict[str, Any]:
-    def describe(one: Assessment) -> dict[str, Any]:
-        return {**asdict(one), "passes": one.passes, "usable_alpha": one.usable_alpha}
-
-    return {
-        **asdict(calibration),
-        "id": calibration.id,
-        "alphas": calibration.alphas,
-        "channels": [describe(one) for one in calibration.channels],
-        "ensembles": [describe(one) for one in calibration.ensembles],
-    }
+    lines = [
+        f"{name} = {{ {', '.join(f'{json.dumps(channel)} = {figure}' for channel, figure in figures.items())} }}"
+        for name, figures in (("alphas", calibration.alphas), ("payoffs", calibration.payoffs))
+    ]
+    return "\n".join(["[policy]", *lines, f'calibration = "{calibration.id}"'])
 
 
 def _show(calibration: Calibration) -> None:

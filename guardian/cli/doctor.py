@@ -19,11 +19,13 @@ from guardian.settings import Settings, load_settings
 from guardian.topics import load_declarations, plan
 from guardian.trust.channel import Case
 from guardian.trust.channels.regrader import Kinship, ReGrader
+from guardian.trust.recalibrate import count_stale, has_calibration
 from guardian.trust.registry import ON_DATABASE
 from guardian.wiring import (
     build_embedder,
     build_identity,
     build_kafka_security,
+    build_policy_of,
     build_sandbox,
     build_store,
     open_channel,
@@ -113,9 +115,13 @@ async def _check_store(settings: Settings) -> str:
     try:
         records = await store.count(kinds={PointKind.RECORD})
         pending = await store.count_without_vector() if store.identity.vector_size else 0
+        policy_of = build_policy_of(settings)
+        stale = await count_stale(store, policy_of) if await has_calibration(store, policy_of) else {}
     finally:
         await store.close()
     more = f", {pending} of them without a vector: `guardian embed --fill`" if pending else ""
+    if stale:
+        more += f", {sum(stale.values())} with a utility by another calibration than the one in force: `guardian audit recompute`"
     return f"{settings.store.url or settings.store.path} opens, {records} records{more}"
 
 

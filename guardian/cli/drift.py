@@ -21,7 +21,9 @@ from guardian.errors import ConfigError
 from guardian.settings import load_settings
 from guardian.trust.collect import Window
 from guardian.trust.drift import Drift, measure_drift
+from guardian.trust.recalibrate import count_stale, has_calibration
 from guardian.trust.truth import ACCEPT_LEVEL, StandIn
+from guardian.wiring import build_policy_of
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -76,15 +78,20 @@ def drift(
     Rests on episodes of which something outside the agent says whether they were right; what too few of them say is unknown.
     """
     window = Window(since=read_since(since), accept_level=accept, stand_in=read_stand_in(channel, sensitivity, specificity))
-    overall, spaces = asyncio.run(_measure(store, window, space))
+    overall, spaces, stale = asyncio.run(_measure(store, window, space))
     if as_json:
-        print_json({**_describe_window(window), "overall": _describe(overall), "spaces": [_describe(one) for one in spaces]})
+        found = {"overall": _describe(overall), "spaces": [_describe(one) for one in spaces], "of_another_calibration": stale}
+        print_json({**_describe_window(window), **found})
         return
     _show(overall, spaces, space)
     if window.stand_in is not None:
         err.print(
             f"{overall.stand_in_episodes} of {overall.episodes.episodes} episodes are judged by {clean(window.stand_in.channel)} and corrected "
             f"for its errors; that its errors are its own is for `guardian audit report` to show."
+        )
+    if stale:
+        err.print(
+            f"{sum(stale.values())} records have their utility by another calibration than the one in force: `guardian audit recompute`."
         )
     if not overall.is_whole:
         err.print("more audited episodes than are looked at: these are a sample.")
@@ -96,9 +103,13 @@ def drift(
         )
 
 
-async def _measure(place: str | None, window: Window, space: str | None) -> tuple[Drift, list[Drift]]:
-    async with opened_store(load_settings(), place) as store:
-        return await measure_drift(store, window, space=space)
+async def _measure(place: str | None, window: Window, space: str | None) -> tuple[Drift, list[Drift], dict[str, int]]:
+    settings = load_settings()
+    async with opened_store(settings, place) as store:
+        overall, spaces = await measure_drift(store, window, space=space)
+        policy_of = build_policy_of(settings)
+        stale = await count_stale(store, policy_of, space=space) if await has_calibration(store, policy_of) else {}
+        return overall, spaces, stale
 
 
 def read_since(text: str | None) -> datetime | None:

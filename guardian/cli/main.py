@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from guardian.cli.audit import audit
+from guardian.cli.audit_calibration import activate, deactivate, recompute
 from guardian.cli.audit_families import families
 from guardian.cli.audit_run import run as audit_run
 from guardian.cli.cards import cards
@@ -69,6 +70,9 @@ for command in (
     app.command()(command)
 audit.command("families")(families)
 audit.command("run")(audit_run)
+audit.command("activate")(activate)
+audit.command("deactivate")(deactivate)
+audit.command("recompute")(recompute)
 app.add_typer(audit, name="audit")
 app.add_typer(cards, name="cards")
 app.add_typer(sources, name="sources")

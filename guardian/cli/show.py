@@ -14,8 +14,9 @@ from rich.tree import Tree
 
 from guardian.cli.console import clean, out, print_json, say_error, shorten, style_status
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
+from guardian.core.policy import UNCALIBRATED
 from guardian.read.explain import Branch, Explanation, explain
-from guardian.settings import load_settings
+from guardian.settings import Settings, load_settings
 
 
 def show(
@@ -25,29 +26,31 @@ def show(
     as_json: JsonOption = False,
 ) -> int:
     """Show a memory: text, status and who felled it, lineage up and down, card, utility, history."""
-    explanation = asyncio.run(_explain(space, memory_id, store))
+    settings = load_settings()
+    explanation = asyncio.run(_explain(settings, space, memory_id, store))
     if explanation is None:
         say_error(f"no memory '{memory_id}' in space '{space}'. Mend: `guardian export` lists what there is.")
         return 2
     if as_json:
         print_json(dataclasses.asdict(explanation))
     else:
-        out.print(build_page(explanation))
+        named = [name for name in explanation.calibrations[-1:] if name != UNCALIBRATED]
+        out.print(build_page(explanation, in_force=named[0] if named else settings.policy_for(space).calibration))
     return 0
 
 
-async def _explain(space: str, memory_id: str, place: str | None) -> Explanation | None:
-    async with opened_store(load_settings(), place) as store:
+async def _explain(settings: Settings, space: str, memory_id: str, place: str | None) -> Explanation | None:
+    async with opened_store(settings, place) as store:
         return await explain(store, space, memory_id)
 
 
-def build_page(explanation: Explanation) -> Group:
-    """Draw everything known about a memory."""
+def build_page(explanation: Explanation, *, in_force: str = UNCALIBRATED) -> Group:
+    """Draw everything known about a memory; `in_force` is the calibration of its space."""
     parts: list[Any] = [Text(clean(f"{explanation.memory_id}  in {explanation.space}"), style="bold")]
     if not explanation.revisions:
         parts.append(Text("named as a parent, but never written here"))
     for row in explanation.revisions:
-        parts += build_revision(row)
+        parts += build_revision(row, in_force=in_force)
     parts += [Text("\nderives from", style="bold"), build_tree(explanation.ancestors)]
     parts += [Text("\nwhat derives from it", style="bold"), build_tree(explanation.descendants)]
     parts.append(Text(f"\nfamily of {explanation.family_size}, read {explanation.reads} times"))
@@ -56,7 +59,7 @@ def build_page(explanation: Explanation) -> Group:
     return Group(*parts)
 
 
-def build_revision(row: dict[str, Any]) -> list[Any]:
+def build_revision(row: dict[str, Any], *, in_force: str = UNCALIBRATED) -> list[Any]:
     """Draw one revision: text, standing, card."""
     row = clean(row)
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -74,7 +77,7 @@ def build_revision(row: dict[str, Any]) -> list[Any]:
         "lineage", f"{row['provenance']}, depth {row['depth']}, support {row['support']}, roots {', '.join(row['roots'])}"
     )
     table.add_row("slots", ", ".join(row["slots"]) or "none")
-    table.add_row("utility", describe_utility(row))
+    table.add_row("utility", describe_utility(row) + describe_calibration(row, in_force))
     if row["permission"]:
         for name, label in (("never", "never"), ("must_use", "must"), ("must_not", "must not")):
             if row["permission"].get(name):
@@ -105,6 +108,13 @@ def describe_utility(row: dict[str, Any]) -> str:
         return f"{row['utility']:.2f}, unaudited: only the agent's own word"
     graded = f", the agent said {row['self_grade']:.2f}" if row["self_grade"] is not None else ""
     return f"{row['utility']:.2f} after {row['utility_basis']}{graded}"
+
+
+def describe_calibration(row: dict[str, Any], in_force: str) -> str:
+    """Say by which calibration a utility was made, where it is not the one in force."""
+    if row["calibration"] in (None, in_force):
+        return ""
+    return f"; by calibration {row['calibration']}, in force is {in_force}: `guardian audit recompute`"
 
 
 def describe_rule(rule: Any) -> str:

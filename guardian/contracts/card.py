@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from guardian.contracts import wire
+from guardian.contracts.wire_card import CardWire, NarrowingWire
 from guardian.core.card import Card, ConditionalRule, CounterfactualSetting
 from guardian.core.model import Induced
 from guardian.core.narrowing import Narrowing, build_narrowing
 
 
-def read_card(given: wire.InducedData, card: wire.CardWire) -> dict[str, Any]:
+def read_card(given: wire.InducedData, card: CardWire) -> dict[str, Any]:
     """Give the card of an event as `Card.to_json` does."""
     return Card(
         task_types=card.task_types,
@@ -30,7 +31,7 @@ def read_card(given: wire.InducedData, card: wire.CardWire) -> dict[str, Any]:
     ).to_json()
 
 
-def read_narrowing(given: wire.NarrowingWire) -> dict[str, Any]:
+def read_narrowing(given: NarrowingWire) -> dict[str, Any]:
     """Give the narrowing of an event as `Narrowing.to_json` does."""
     return build_narrowing(
         barred_slots=given.barred_slots or (),

@@ -64,6 +64,7 @@ def _build_record(view: RecordView, cause: EventId) -> EnrichedRecord:
         slots=view.slots,
         utility=view.utility,
         utility_basis=view.utility_basis,
+        calibration=view.calibration,
         kind=view.kind,
         subject=view.subject,
         caused_by=cause,

@@ -54,11 +54,13 @@ class Outcome(OutcomeModel):
         published_to: The topic it is published to.
         event_type: The CloudEvents type.
         identity: Fields that make the id; all of them when empty.
+        later: Fields that a later version added; while they say nothing they are no part of the id, so that it stays what it was.
     """
 
     published_to: ClassVar[str]
     event_type: ClassVar[str]
     identity: ClassVar[frozenset[str]] = frozenset()
+    later: ClassVar[frozenset[str]] = frozenset()
 
 
 class SupersessionReason(StrEnum):
@@ -84,6 +86,7 @@ class EnrichedRecord(Outcome):
 
     published_to: ClassVar[str] = "guardian.enriched"
     event_type: ClassVar[str] = "guardian.record.enriched"
+    later: ClassVar[frozenset[str]] = frozenset({"calibration"})
 
     space: str = Field(description="The memory bank.")
     memory_id: str = Field(description="The memory.")
@@ -98,6 +101,9 @@ class EnrichedRecord(Outcome):
     slots: tuple[Slot, ...] = Field(description="Where in a prompt it may stand.")
     utility: float | None = Field(None, ge=0, le=1, description="Deflated utility in [0, 1]; absent without a grade.")
     utility_basis: str | None = Field(None, description="What the utility rests on: unaudited, gold, or a channel.")
+    calibration: str | None = Field(
+        None, description="Calibration the utility was made by; utilities compare within one. Absent where it hangs on none."
+    )
     kind: MemoryKind = Field(description="What sort of thing is remembered.")
     subject: str | None = Field(None, description="What the statement is about.")
     caused_by: EventId = Field(description="The event that led to this state.")
@@ -234,6 +240,9 @@ OUTCOME_MODELS: tuple[type[Outcome], ...] = (EnrichedRecord, SupersessionNotice,
 def build_outcome_id(outcome: Outcome) -> str:
     """Digest an outcome into its id: 32 hex digits, the same for the same content on every machine."""
     content = outcome.model_dump(mode="json", include=set(outcome.identity) or None)
+    for name in outcome.later:
+        if content.get(name) is None:
+            content.pop(name, None)
     canonical = orjson.dumps([outcome.event_type, content], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()[:32]
 

@@ -16,6 +16,8 @@ from guardian.contracts.card import read_card, read_narrowing, write_induction
 from guardian.contracts.reason import Reason, build_record_error
 from guardian.core.model import (
     Audited,
+    Calibrated,
+    ChannelTrust,
     Corrected,
     Deleted,
     Episode,
@@ -24,6 +26,7 @@ from guardian.core.model import (
     EventRef,
     Induced,
     Linked,
+    Rated,
     Read,
     Retracted,
     Scope,
@@ -133,10 +136,7 @@ def _read(_: Reading, given: wire.ReadData, ref: EventRef, space: str) -> Read:
 def _corrected(reading: Reading, given: wire.CorrectedData, ref: EventRef, space: str) -> Corrected:
     if not given.targets and not given.subject:
         raise build_record_error(Reason.CORRECTION_WITHOUT_TARGET, "neither targets nor subject is named.", path="data.targets")
-    effective_at = ref.time if given.effective_at is None else reading.read_time(given.effective_at)
-    if effective_at > ref.time:
-        detail = f"{effective_at.isoformat()} is later than the event, {ref.time.isoformat()}."
-        raise build_record_error(Reason.EFFECTIVE_AFTER_EVENT, detail, path="data.effective_at")
+    effective_at = _read_effective(reading, given.effective_at, ref)
     authority = reading.read_source(given.authority)
     inline, replacement = None, given.replacement
     if isinstance(replacement, wire.WrittenData):
@@ -163,6 +163,15 @@ def _corrected(reading: Reading, given: wire.CorrectedData, ref: EventRef, space
         effective_at=effective_at,
         reason=given.reason,
     )
+
+
+def _read_effective(reading: Reading, given: datetime | None, ref: EventRef) -> datetime:
+    """Give the time from which an event holds, which is never after the event itself."""
+    effective_at = ref.time if given is None else reading.read_time(given)
+    if effective_at > ref.time:
+        detail = f"{effective_at.isoformat()} is later than the event, {ref.time.isoformat()}."
+        raise build_record_error(Reason.EFFECTIVE_AFTER_EVENT, detail, path="data.effective_at")
+    return effective_at
 
 
 def _audited(_: Reading, given: wire.AuditedData, ref: EventRef, space: str) -> Audited:
@@ -234,6 +243,27 @@ def _induced(reading: Reading, given: wire.InducedData, ref: EventRef, space: st
     )
 
 
+def _calibrated(reading: Reading, given: wire.CalibratedData, ref: EventRef, space: str) -> Calibrated:
+    return Calibrated(
+        ref=ref,
+        space=space,
+        calibration=given.calibration,
+        channels={name: _channel_trust(one) for name, one in sorted(given.channels.items())},
+        effective_at=_read_effective(reading, given.effective_at, ref),
+        authority=reading.read_source(given.authority),
+        reason=given.reason,
+    )
+
+
+def _channel_trust(given: wire.ChannelTrustWire) -> ChannelTrust:
+    members = tuple(sorted(_unique(given.members)))
+    return ChannelTrust(alpha=given.alpha, payoff=given.payoff, passes=given.passes, members=members)
+
+
+def _rated(_: Reading, given: wire.RatedData, ref: EventRef, space: str) -> Rated:
+    return Rated(ref=ref, space=space, memory_ids=_unique(given.memory_ids))
+
+
 _TO_CORE: dict[str, Callable[[Reading, Any, EventRef, str], Event]] = {
     "memory.written": _written,
     "memory.read": _read,
@@ -244,6 +274,8 @@ _TO_CORE: dict[str, Callable[[Reading, Any, EventRef, str], Event]] = {
     "memory.linked": _linked,
     "memory.erased": _erased,
     "memory.induced": _induced,
+    "space.calibrated": _calibrated,
+    "memory.rated": _rated,
 }
 
 EVENT_TYPES: dict[type[Event], str] = {
@@ -256,6 +288,8 @@ EVENT_TYPES: dict[type[Event], str] = {
     Linked: "memory.linked",
     Erased: "memory.erased",
     Induced: "memory.induced",
+    Calibrated: "space.calibrated",
+    Rated: "memory.rated",
 }
 
 
@@ -282,17 +316,24 @@ def to_data(event: Event) -> dict[str, Any]:
             data["replacement"] = to_data(inline)
         case Induced():
             data |= write_induction(event)
+        case Calibrated():
+            data["channels"] = {name: _channel_data(one) for name, one in event.channels.items()}
         case Written():
             for name, value in data.pop("extra", {}).items():
                 data[name] = {**data.get(name, {}), **value} if name in _OPEN_OBJECTS else value
     return data
 
 
+def _channel_data(trust: ChannelTrust) -> dict[str, Any]:
+    named = {"alpha": trust.alpha, "payoff": trust.payoff, "passes": trust.passes}
+    return named | ({"members": trust.members} if trust.members else {})
+
+
 # Fields that are objects of their own on the wire.
 _OBJECTS = frozenset({"source", "scope", "episode", "authority"})
 # Fields whose emptiness says something: `parents: []` denies parents, a read of nothing is still a read, and a source
 # of which nothing is known is still a source.
-_KEPT_EMPTY = _OBJECTS | {"parents", "retrieved"}
+_KEPT_EMPTY = _OBJECTS | {"parents", "retrieved", "memory_ids"}
 
 
 def _named_fields(value: Any) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Discriminator,
     Field,
@@ -26,9 +25,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from guardian.core.card import ConflictPolicy, Support, Withheld
-from guardian.core.model import Confidence, Extent, MemoryKind, Slot, SourceKind
-from guardian.core.narrowing import Bar, Duty
+from guardian.contracts.wire_card import CardWire, NarrowingWire
+from guardian.contracts.wire_model import WireModel
+from guardian.core.model import Confidence, Extent, MemoryKind, SourceKind
 
 # RFC 3339 with an optional offset: a naive time is read as UTC. A blank instead of the T is allowed there too.
 _RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?")
@@ -57,12 +56,6 @@ Ids = Annotated[tuple[Id, ...], Field(fail_fast=True)]
 Vector = Annotated[tuple[StrictFloat, ...], Field(fail_fast=True)]
 Time = Annotated[datetime, PlainValidator(parse_time), WithJsonSchema({"type": "string", "format": "date-time"})]
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
-
-
-class WireModel(BaseModel):
-    """Anything Guardian reads: frozen, and unknown fields stay."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class SourceWire(WireModel):
@@ -176,7 +169,7 @@ class EventIdWire(WireModel):
 class RetractedData(WireModel):
     """Data of `memory.retracted`."""
 
-    event: EventIdWire = Field(description="The correction or verdict that is withdrawn.")
+    event: EventIdWire = Field(description="The correction, verdict or calibration that is withdrawn.")
     authority: SourceWire | None = Field(None, description="On whose word.")
     reason: str | None = Field(None, description="Why, for people.")
 
@@ -207,46 +200,6 @@ class ErasedData(WireModel):
     observed_at: Time | None = Field(None, description="Revisions observed up to here are erased; default: the envelope's time.")
 
 
-Line = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$")]
-
-
-class SettingWire(WireModel):
-    """One counterfactual setting of a card."""
-
-    request: Line = Field(description="What might be asked.")
-    evidence: Line = Field(description="Which other evidence stands beside the memory.")
-    support: Support = Field(description="How far the memory supports the answer.")
-    scope: Line = Field(description="Where that holds.")
-    limitation: Line = Field(description="What it does not show.")
-
-
-class RuleWire(WireModel):
-    """One conditional rule of a card."""
-
-    condition: Line = Field(description="While this holds,")
-    influence: Line = Field(description="the memory may have this influence.")
-
-
-class CardWire(WireModel):
-    """What a model says about the boundaries of a memory; shown to models, so its lines are short and plain."""
-
-    task_types: Annotated[tuple[Line, ...], Field(max_length=8)] = Field(description="Kinds of tasks it may matter for.")
-    settings: Annotated[tuple[SettingWire, ...], Field(max_length=8)] = Field(description="Hypothetical uses that were compared.")
-    distinctions: Annotated[tuple[Line, ...], Field(max_length=12)] = Field(description="Differences that decide.")
-    rules: Annotated[tuple[RuleWire, ...], Field(max_length=12)] = Field(description="Conditional rules, the strictest first.")
-    summary: Line = Field(description="One sentence.")
-
-
-class NarrowingWire(WireModel):
-    """What the record's permission loses; nothing can be added to it."""
-
-    barred_slots: tuple[Slot, ...] | None = Field(None, description="Slots it may not enter; background cannot be barred.")
-    authority: tuple[Withheld, ...] | None = Field(None, description="What it may, besides, never establish or override.")
-    must_use: tuple[Duty, ...] | None = Field(None, description="Further duties of whoever uses it.")
-    must_not: tuple[Bar, ...] | None = Field(None, description="Further uses that are barred.")
-    conflict: ConflictPolicy | None = Field(None, description="What decides on disagreement, if stricter than the rules' choice.")
-
-
 class InducedData(WireModel):
     """Data of `memory.induced`; believed from Guardian's own inducer only."""
 
@@ -260,6 +213,33 @@ class InducedData(WireModel):
     card: CardWire | None = Field(None, description="The card; absent leaves the card that rules made.")
     narrowing: NarrowingWire | None = Field(None, description="What the permission loses.")
     authority: SourceWire | None = Field(None, description="On whose word; a tool, as far as the event's origin may claim that.")
+
+
+class ChannelTrustWire(WireModel):
+    """What a calibration says of an evidence channel, or of the mean of several."""
+
+    alpha: Share = Field(description="How far it is believed, in [0, 1].")
+    payoff: Share = Field(description="Variance of the bias that it removes; of several channels the largest is used.")
+    passes: StrictBool = Field(description="Whether it may demote; one that fails demotes nothing.")
+    members: Ids | None = Field(None, description="Channels whose mean it is; absent: the channel of its own name.")
+
+
+class CalibratedData(WireModel):
+    """Data of `space.calibrated`."""
+
+    calibration: Id = Field(description="The calibration's id; `default` gives the space back to the settings.")
+    channels: dict[Id, ChannelTrustWire] = Field(description="What it says of each channel; one not named demotes nothing.")
+    authority: SourceWire | None = Field(None, description="On whose word; without trusted authority it is a dispute.")
+    effective_at: Time | None = Field(
+        None, description="From when it holds; default: the envelope's time, and never after it. The latest of a space holds."
+    )
+    reason: str | None = Field(None, description="Why, for people.")
+
+
+class RatedData(WireModel):
+    """Data of `memory.rated`."""
+
+    memory_ids: Ids = Field(description="Memories whose utilities are to be those of the calibration in force.")
 
 
 class Envelope(WireModel):
@@ -335,6 +315,20 @@ class InducedEvent(Envelope):
     data: InducedData = Field(description="What happened.")
 
 
+class CalibratedEvent(Envelope):
+    """An authority activates a calibration: which evidence channels may demote in the space, and how far each is believed."""
+
+    type: Literal["space.calibrated"] = Field(description="Event type.")
+    data: CalibratedData = Field(description="What happened.")
+
+
+class RatedEvent(Envelope):
+    """Utilities are to be worked out again under the calibration in force; nothing new is said of the memories."""
+
+    type: Literal["memory.rated"] = Field(description="Event type.")
+    data: RatedData = Field(description="What happened.")
+
+
 WireEvent = (
     WrittenEvent
     | ReadEvent
@@ -345,6 +339,8 @@ WireEvent = (
     | LinkedEvent
     | ErasedEvent
     | InducedEvent
+    | CalibratedEvent
+    | RatedEvent
 )
 
 EVENT_MODELS: dict[str, type[WireEvent]] = {
@@ -357,4 +353,6 @@ EVENT_MODELS: dict[str, type[WireEvent]] = {
     "memory.linked": LinkedEvent,
     "memory.erased": ErasedEvent,
     "memory.induced": InducedEvent,
+    "space.calibrated": CalibratedEvent,
+    "memory.rated": RatedEvent,
 }

@@ -8,18 +8,30 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
+from guardian.core.carding import make_card
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, dump_correction, dump_link, place_in_chain
-from guardian.core.induction import build_induction_id
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Erased, Event, EventRef, Induced, Linked, Retracted, Scope, Source, Status, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Erased,
+    Event,
+    EventRef,
+    Induced,
+    Linked,
+    Rated,
+    Retracted,
+    Status,
+    Written,
+)
 from guardian.core.node import Node
 from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
-from guardian.core.rules.card import induce_card
-from guardian.core.world import World
+from guardian.core.policy import name_calibration
 
 # Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
 FOREIGN_FIELDS = frozenset({"version", "pending"})
@@ -141,7 +153,7 @@ def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], dict[_Rank, list[
     inferred = 0
     for node in _order_children_first(decision):
         if node.is_record and node.whole and (node.stored is None or node.id in decision.world.dirty):
-            _induce(node, decision.world)
+            make_card(node, decision.world)
         payload = dump_node(node)
         if node.stored is None:
             upserts.append(Upsert(id=node.id, payload=payload))
@@ -167,31 +179,6 @@ def _order_children_first(decision: Decision) -> list[Node]:
     return [nodes[node_id] for node_id in (*rest, *order) if node_id in nodes]
 
 
-def _induce(node: Node, world: World) -> None:
-    """Make the card of a record by rules, or take the model's; where that is stored and not at hand, it stays as it is."""
-    if node.induced is not None and node.induced.card_digest is not None:
-        assert node.revision is not None
-        found = world.induction_facts[node.memory_id].get(build_induction_id(node.space, node.memory_id, node.revision))
-        node.card = None if found is None else found.read_card()
-        return
-    event = node.claims[0].event
-    node.card = induce_card(
-        text=event.text,
-        kind=node.kind,
-        source=node.claimed_source or Source(),
-        scope=node.scope or Scope(),
-        subject=node.subject,
-        verified=node.is_verified,
-        confidence=event.confidence,
-        has_parents=bool(node.edges),
-        valid_from=event.valid_from,
-        valid_until=event.valid_until,
-        episode=event.episode,
-        observed_at=event.observed_at,
-        digest=node.text_digest or "",
-    )
-
-
 def _diff(stored: Mapping[str, Any], payload: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
     """Give the fields to set, and with None the fields to remove."""
     changed = {name: value for name, value in payload.items() if stored.get(name) != value}
@@ -203,6 +190,8 @@ def _diff(stored: Mapping[str, Any], payload: Mapping[str, Any], *, is_whole: bo
 
 def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     disposition = decision.intake.dispositions[position]
+    if isinstance(event, Rated) and not _is_rated_anew(decision, event):
+        disposition = Disposition.DUPLICATE
     questions: list[Question] = []
     record = correction = None
     # A write that supersedes without being believed lands as a write; what it asked for is for a person to decide.
@@ -231,6 +220,17 @@ def _view_induced(decision: Decision, event: Induced) -> RecordView | None:
         if node.is_record and node.revision == event.revision:
             return build_record_view(node)
     return None
+
+
+def _is_rated_anew(decision: Decision, event: Rated) -> bool:
+    """Tell whether some record of the memories has another utility now, or has it by another calibration."""
+    nodes = [node for memory_id in event.memory_ids for node in decision.world.memory_nodes(memory_id)]
+    return any(
+        node.is_record
+        and node.stored is not None
+        and any(node.stored.get(name) != value for name, value in (("utility", node.utility), ("calibration", node.calibration)))
+        for node in nodes
+    )
 
 
 def _find_standings(decision: Decision, position: int, node: Node | None) -> list[Standing]:
@@ -268,6 +268,7 @@ def build_record_view(node: Node) -> RecordView:
         slots=node.slots,
         utility=node.utility,
         utility_basis=node.utility_basis,
+        calibration=None if node.calibration is None else name_calibration(node.calibration),
         kind=node.kind,
         subject=node.subject,
         is_verified=node.is_verified,
@@ -324,8 +325,10 @@ def _build_dispute(event: Event) -> Question:
         subjects, authority = event.targets, event.authority
     elif isinstance(event, (Erased, Linked, Induced)):
         subjects, authority = (event.memory_id,), event.authority
-    elif isinstance(event, Retracted):
+    elif isinstance(event, (Retracted, Calibrated)):
         authority = event.authority
+    elif isinstance(event, Audited):
+        subjects = (event.memory_id,)
     elif isinstance(event, Written):
         subjects, authority = event.supersedes, event.source
     kind = None if authority is None else authority.kind.value
@@ -334,6 +337,10 @@ def _build_dispute(event: Event) -> Question:
         detail["replacement"] = event.replacement
     elif isinstance(event, Written):
         detail["replacement"] = event.memory_id
+    elif isinstance(event, Audited):
+        detail["channel"] = event.channel
+    elif isinstance(event, Calibrated):
+        detail["calibration"] = event.calibration
     return Question(kind="dispute", subjects=tuple(sorted(set(subjects))), detail=detail)
 
 

@@ -16,7 +16,20 @@ from guardian.core.claim import digest_subject
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, build_event_key, build_fact_id, build_retraction_id
 from guardian.core.intake import take_in
-from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, Induced, Linked, Read, Retracted, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    Induced,
+    Linked,
+    Rated,
+    Read,
+    Retracted,
+    Written,
+)
 from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.plan import Plan
@@ -78,24 +91,13 @@ def initial_needs(events: Sequence[Event]) -> Needs:
             case Written():
                 _need_written(needs, event)
             case Corrected():
-                _need_retraction(needs, event)
-                needs.ids.add(build_fact_id(event.space, PointKind.CORRECTION, event.ref))
-                for memory_id in (*event.targets, *([event.replacement] if event.replacement else ())):
-                    needs.memories.add((event.space, memory_id))
-                    needs.mentions.add((event.space, memory_id))
-                    needs.children.add((event.space, memory_id))
-                if event.subject is not None:
-                    needs.subjects |= {(event.space, event.subject), (event.space, digest_subject(event.subject))}
-                    needs.corrected_subjects.add((event.space, event.subject))
-                if event.inline is not None:
-                    _need_written(needs, event.inline)
+                _need_corrected(needs, event)
             case Read():
                 needs.ids.add(build_fact_id(event.space, PointKind.READ, event.ref))
                 if event.session_id is not None:
                     needs.sessions.add((event.space, event.session_id))
-            case Audited():
-                _need_retraction(needs, event)
-                _need_memory(needs, event.space, event.memory_id)
+            case Audited() | Calibrated() | Rated():
+                _need_rating(needs, event)
             case Retracted():
                 needs.ids.add(build_retraction_id(event.space, event.event_source, event.event_id))
                 needs.events.add((event.space, build_event_key(event.event_source, event.event_id)))
@@ -106,7 +108,38 @@ def initial_needs(events: Sequence[Event]) -> Needs:
     return needs
 
 
-def _need_retraction(needs: Needs, event: Written | Corrected | Audited) -> None:
+def _need_corrected(needs: Needs, event: Corrected) -> None:
+    _need_retraction(needs, event)
+    needs.ids.add(build_fact_id(event.space, PointKind.CORRECTION, event.ref))
+    for memory_id in (*event.targets, *([event.replacement] if event.replacement else ())):
+        needs.memories.add((event.space, memory_id))
+        needs.mentions.add((event.space, memory_id))
+        needs.children.add((event.space, memory_id))
+    if event.subject is not None:
+        needs.subjects |= {(event.space, event.subject), (event.space, digest_subject(event.subject))}
+        needs.corrected_subjects.add((event.space, event.subject))
+    if event.inline is not None:
+        _need_written(needs, event.inline)
+
+
+def _need_rating(needs: Needs, event: Audited | Calibrated | Rated) -> None:
+    """Add what utilities are made from; of a plain write nobody has judged its memory yet, and nothing more is asked."""
+    space = event.space
+    if not isinstance(event, Rated):
+        _need_retraction(needs, event)
+    if isinstance(event, Calibrated):
+        needs.ids.add(build_fact_id(space, PointKind.CALIBRATION, event.ref))
+        return
+    needs.calibrations.add((space, PointKind.CALIBRATION.value))
+    if isinstance(event, Audited):
+        _need_memory(needs, space, event.memory_id)
+        return
+    for memory_id in event.memory_ids:
+        needs.memories.add((space, memory_id))
+        needs.verdicts.add((space, memory_id))
+
+
+def _need_retraction(needs: Needs, event: Written | Corrected | Audited | Calibrated) -> None:
     needs.ids.add(build_retraction_id(event.space, event.ref.source, event.ref.id))
 
 
@@ -336,8 +369,9 @@ def _find_context(decision: Decision, key: str) -> Standing | None:
 def _settle_standing(decision: Decision) -> None:
     """Current revisions and utilities of the touched memories."""
     world = decision.world
-    for memory_id in sorted(world.touched):
-        rank_revisions(world, memory_id)
+    for memory_id in sorted(world.touched | world.rated):
+        if memory_id in world.touched:
+            rank_revisions(world, memory_id)
         rate_records(world, memory_id, decision.policy)
         decision.recomputed |= dict.fromkeys(node.id for node in world.memory_nodes(memory_id))
 

@@ -11,6 +11,8 @@ from guardian.core.moment import format_optional, format_time
 from guardian.core.node import Node
 from guardian.core.payload import build_reasons, load_node
 from guardian.core.point import Point, PointKind
+from guardian.core.policy import name_calibration
+from guardian.core.rules.utility import rests_on_calibration
 
 # What an export is made of.
 EXPORTED = frozenset({PointKind.RECORD, PointKind.TOMBSTONE})
@@ -43,6 +45,7 @@ def build_row(point: Point) -> dict[str, Any]:
         "self_grade": node.claims[0].event.self_grade if node.claims else None,
         "utility": node.utility,
         "utility_basis": node.utility_basis,
+        "calibration": name_calibration(node.calibration) if rests_on_calibration(node.verdicts or ()) else None,
         "metadata": dict(node.claims[0].event.metadata) if node.claims else {},
     }
 

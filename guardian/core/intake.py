@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from guardian.core.calibration import build_calibration, dump_calibration
 from guardian.core.claim import Claim, mark_withdrawn, prune_claims
 from guardian.core.fact import (
     Correction,
@@ -29,7 +30,20 @@ from guardian.core.fact import (
     dump_verdict,
 )
 from guardian.core.induction import build_induction, dump_induction, is_believed
-from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, Induced, Linked, Read, Retracted, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    Induced,
+    Linked,
+    Rated,
+    Read,
+    Retracted,
+    Written,
+)
 from guardian.core.node import Node, build_record
 from guardian.core.point import PointKind
 from guardian.core.policy import Policy
@@ -99,28 +113,34 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
         case Read():
             return _take_read(world, event, intake)
         case Audited():
-            return _take_audited(world, event, intake)
+            return _take_audited(world, event, policy, intake)
+        case Calibrated():
+            return _take_calibrated(world, event, policy, intake)
+        case Rated():
+            world.rated.update(event.memory_ids)
+            return Disposition.APPLIED  # or a duplicate, which only the rating shows
         case Linked():
             if not policy.trusts(event.authority):
                 return Disposition.DISPUTED
             link = build_link(event)
             world.touched.add(event.memory_id)
             return _store(world, intake, link.id, dump_link(link, world.space), world.links[event.memory_id], link)
-        case Deleted():
-            ending = build_ending(event)
-            world.touched.add(event.memory_id)
-            return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
-        case Erased():
-            if not policy.trusts(event.authority):
-                return Disposition.DISPUTED
-            intake.erased.add(event.memory_id)
-            ending = build_ending(event)
-            world.touched.add(event.memory_id)
-            return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
+        case Deleted() | Erased():
+            return _take_ending(world, event, policy, intake)
         case Induced():
             return _take_induced(world, event, intake)
         case Retracted():
             return Disposition.APPLIED  # taken in before
+
+
+def _take_ending(world: World, event: Deleted | Erased, policy: Policy, intake: Intake) -> Disposition:
+    if isinstance(event, Erased):
+        if not policy.trusts(event.authority):
+            return Disposition.DISPUTED
+        intake.erased.add(event.memory_id)
+    ending = build_ending(event)
+    world.touched.add(event.memory_id)
+    return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
 
 
 def _store(
@@ -134,7 +154,7 @@ def _store(
     return Disposition.APPLIED if is_new else Disposition.DUPLICATE
 
 
-def _is_retracted(world: World, event: Written | Corrected | Audited) -> bool:
+def _is_retracted(world: World, event: Written | Corrected | Audited | Calibrated) -> bool:
     retraction = build_retraction_id(world.space, event.ref.source, event.ref.id)
     return retraction in world.retractions or world.ask_point(retraction)
 
@@ -233,6 +253,7 @@ def _take_retracted(world: World, event: Retracted, policy: Policy, intake: Inta
     world.ask_events(key)
     _withdraw_corrections(world, event, intake)
     _withdraw_verdicts(world, event, intake)
+    _withdraw_calibrations(world, event, intake)
     _withdraw_claims(world, event, key, intake)
     return Disposition.DUPLICATE if is_stored else Disposition.APPLIED
 
@@ -256,6 +277,13 @@ def _withdraw_verdicts(world: World, event: Retracted, intake: Intake) -> None:
                 del verdicts[point_id]
                 intake.deletes.add(point_id)
                 world.touched.add(memory_id)
+
+
+def _withdraw_calibrations(world: World, event: Retracted, intake: Intake) -> None:
+    for key, calibration in list(world.calibrations.items()):
+        if _names(event, calibration.ref.source, calibration.ref.id):
+            del world.calibrations[key]
+            intake.deletes.add(key)
 
 
 def _withdraw_claims(world: World, event: Retracted, key: str, intake: Intake) -> None:
@@ -304,7 +332,9 @@ def _take_read(world: World, event: Read, intake: Intake) -> Disposition:
     return Disposition.APPLIED
 
 
-def _take_audited(world: World, event: Audited, intake: Intake) -> Disposition:
+def _take_audited(world: World, event: Audited, policy: Policy, intake: Intake) -> Disposition:
+    if not policy.believes_verdict(event):
+        return Disposition.DISPUTED
     if _is_retracted(world, event):
         return Disposition.WITHDRAWN
     verdict = build_verdict(event)
@@ -326,3 +356,13 @@ def _take_induced(world: World, event: Induced, intake: Intake) -> Disposition:
     world.induction_facts[event.memory_id][induction.id] = induction
     intake.payloads[induction.id] = dump_induction(induction, world.space)
     return Disposition.APPLIED
+
+
+def _take_calibrated(world: World, event: Calibrated, policy: Policy, intake: Intake) -> Disposition:
+    if not policy.trusts(event.authority):
+        return Disposition.DISPUTED
+    if _is_retracted(world, event):
+        return Disposition.WITHDRAWN
+    calibration = build_calibration(event)
+    world.ask_point(calibration.key)
+    return _store(world, intake, calibration.key, dump_calibration(calibration, world.space), world.calibrations, calibration)

@@ -10,6 +10,7 @@ family      all records of a space that share a root
 correction  a verified statement that replaces what some memories say
 self_grade  the utility r in [0, 1] that the agent gave its own episode
 verdict     a score V in [0, 1] by an evidence channel that is not the agent
+calibration which channels may demote a self-grade, and how far each is believed
 card        the boundary card: under which conditions a memory may influence which part of an answer
 slot        where in a prompt a record may stand
 
@@ -108,6 +109,23 @@ class Scope:
     session_id: str | None = None
     domain: str | None = None
     task_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelTrust:
+    """What a calibration says of an evidence channel, or of the mean of several.
+
+    Attributes:
+        alpha: How far it is believed, in [0, 1].
+        payoff: Variance of the bias that it removes, in [0, 1]; of several the largest is used.
+        passes: Whether its errors are found to be its own; one that fails demotes nothing.
+        members: Channels whose mean it is; empty for the channel of its own name.
+    """
+
+    alpha: float
+    payoff: float
+    passes: bool
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +247,7 @@ class Audited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retracted:
-    """`memory.retracted`: the correction or verdict named by (`event_source`, `event_id`) is withdrawn."""
+    """`memory.retracted`: the correction, verdict or calibration named by (`event_source`, `event_id`) is withdrawn."""
 
     ref: EventRef
     space: str
@@ -302,4 +320,31 @@ class Induced:
     authority: Authority | None = None
 
 
-Event = Written | Read | Corrected | Audited | Retracted | Deleted | Linked | Erased | Induced
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """`space.calibrated`: some authority activates a calibration for the space, from `effective_at` on.
+
+    Attributes:
+        calibration: Its id, a digest of the figures where `guardian audit report` made it.
+        channels: Name -> what it says of the channel; whoever is not named demotes nothing.
+    """
+
+    ref: EventRef
+    space: str
+    calibration: str
+    channels: Mapping[str, ChannelTrust]
+    effective_at: datetime
+    authority: Authority | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rated:
+    """`memory.rated`: the utilities of these memories are to be those of the calibration in force; says nothing new."""
+
+    ref: EventRef
+    space: str
+    memory_ids: tuple[str, ...]
+
+
+Event = Written | Read | Corrected | Audited | Retracted | Deleted | Linked | Erased | Induced | Calibrated | Rated

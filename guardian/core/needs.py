@@ -27,8 +27,9 @@ class Needs:
         refs: Records with the source ref.
         retrieved: Reads that have the memory id among their `mentions`.
         chains: Corrections of one chain, by its label.
-        events: Points that some event put there, by `events` ("source#id"): corrections, verdicts, and records with
-            believed or inline claims.
+        events: Points that some event put there, by `events` ("source#id"): corrections, verdicts, calibrations, and records
+            with believed or inline claims.
+        calibrations: Calibrations of the space; the name is the kind of point.
         ids: Points by id, whole.
     """
 
@@ -44,6 +45,7 @@ class Needs:
     retrieved: set[Key] = field(default_factory=set)
     chains: set[Key] = field(default_factory=set)
     events: set[Key] = field(default_factory=set)
+    calibrations: set[Key] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:

@@ -93,6 +93,7 @@ class Node:
         has_standing_root: Whether some root of it is neither felled nor erased.
         induced: What a model's induction of this very content says.
         cascade_until: Erasures with cascade reach the memory up to this time.
+        calibration: Mark of the calibration that the utility was made by; None where it hangs on none, or without any.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Node:
     deleted_by: str | None = None
     utility: float | None = None
     utility_basis: str | None = None
+    calibration: str | None = None
     verdicts: dict[str, Any] | None = None
     card: Card | None = None
     induced: Mark | None = None

@@ -64,6 +64,7 @@ def load_node(point: Point) -> Node:
         deleted_by=lineage.get("db"),
         utility=payload.get("utility"),
         utility_basis=payload.get("utility_basis"),
+        calibration=payload.get("calibration"),
         verdicts=lineage.get("vd"),
         induced=Mark.from_json(lineage["in"]) if "in" in lineage else None,
     )
@@ -255,6 +256,7 @@ def _dump_record(node: Node) -> dict[str, Any]:
         "valid_until": format_optional(permission.valid_until),
         "utility": node.utility,
         "utility_basis": node.utility_basis,
+        "calibration": node.calibration,
         "events": sorted(events) or None,
         "permission": dump_permission(permission),
         "reasons": orjson.dumps(reasons).decode() if reasons else None,

@@ -18,6 +18,7 @@ class RecordView:
 
     Attributes:
         induced: What a model's induction of this content says, if there is one.
+        calibration: Id of the calibration the utility was made by; None where it hangs on none, or without any.
         is_born_superseded: A correction that felled it was in effect when it was observed already.
     """
 
@@ -35,6 +36,7 @@ class RecordView:
     slots: tuple[Slot, ...]
     utility: float | None
     utility_basis: str | None
+    calibration: str | None
     kind: MemoryKind
     subject: str | None
     induced: Mark | None

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from fnmatch import fnmatchcase
 
-from guardian.core.model import Authority, Source, SourceKind, Written
+import orjson
+
+from guardian.core.model import Audited, Authority, ChannelTrust, Source, SourceKind, Written
 
 # Kinds whose word verifies: what they say is outside the agent.
 VERIFYING_KINDS = frozenset({SourceKind.DOCUMENT, SourceKind.TOOL, SourceKind.HUMAN_REVIEW})
+# The calibration of a space that has none: every channel is believed by its alpha or by `default_alpha`.
+UNCALIBRATED = "default"
+# Channels that say more than evidence does: the truth, and the agent's own word.
+GOLD, SELF = "gold", "self"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,15 +28,18 @@ class Policy:
         verify_kinds: Source kinds whose writes that say `verified` are believed.
         verify_actors: Actors (exact) that are believed, too, unless their kind is agent or unknown: what a sender may claim is
             capped by kind, and an actor's name alone is no proof.
-        correct_kinds: Authority kinds that may correct, retract, link and erase.
+        correct_kinds: Authority kinds that may correct, retract, link, erase and calibrate.
         correct_actors: Actors (exact) that may, too, unless their kind is agent or unknown.
         restate_threshold: Token-set ratio in [0, 1] from which one text restates another.
         session_window: How long before a write a read of its session counts.
         session_reads: How many of the latest reads of the session are looked at.
         max_roots: Roots kept on a record; more are cut to the smallest ids.
-        alphas: Channel -> alpha in [0, 1] of LUCID, for channels that passed the error-independence test.
-        default_alpha: Alpha of any other channel; conservative until a calibration is given.
-        calibration: Id of the calibration that `alphas` come from; utilities compare within one id.
+        alphas: Channel -> alpha in [0, 1] of LUCID, for channels that passed the error-independence test; 0 for those that failed.
+        payoffs: Channel -> variance of the bias that it removes; of several channels the largest is used.
+        default_alpha: Alpha of any other channel while there is no calibration.
+        calibration: Id of the calibration that the figures come from; utilities compare within one id.
+        channels: Of a calibration that was activated by an event, all it says; it takes the place of `alphas` and `payoffs`.
+        gold_sources: Patterns of event sources whose verdicts of the channels `gold` and `self` are believed.
     """
 
     verify_kinds: frozenset[SourceKind] = VERIFYING_KINDS
@@ -40,8 +51,37 @@ class Policy:
     session_reads: int = 20
     max_roots: int = 64
     alphas: Mapping[str, float] = field(default_factory=dict)
+    payoffs: Mapping[str, float] = field(default_factory=dict)
     default_alpha: float = 0.5
-    calibration: str = "default"
+    calibration: str = UNCALIBRATED
+    channels: Mapping[str, ChannelTrust] | None = None
+    gold_sources: tuple[str, ...] = ("*",)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether only channels that passed a calibration may demote."""
+        return self.calibration != UNCALIBRATED
+
+    @property
+    def trusted(self) -> dict[str, ChannelTrust]:
+        """What may demote by the calibration: passes, and moves a grade at all."""
+        given = self.channels
+        if given is None:
+            alphas = self.alphas.items()
+            given = {name: ChannelTrust(alpha=alpha, payoff=self.payoffs.get(name, 0.0), passes=True) for name, alpha in alphas}
+        return {name: one for name, one in given.items() if one.passes and one.alpha > 0}
+
+    @property
+    def mark(self) -> str | None:
+        """What a record keeps of the calibration its utility was made by: id and a digest of the figures; None without one.
+
+        The digest is there for ids that people make up, and for settings that change without their id.
+        """
+        if not self.is_calibrated:
+            return None
+        figures = {name: [one.alpha, one.payoff, *one.members] for name, one in self.trusted.items()}
+        digest = hashlib.sha256(orjson.dumps(figures, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return f"{self.calibration}#{digest[:12]}"
 
     def believes(self, event: Written) -> bool:
         """Tell whether the write's claim to be verified is granted by its own named source."""
@@ -52,10 +92,21 @@ class Policy:
         return event.source.kind in self.verify_kinds or _is_named(event.source, self.verify_actors)
 
     def trusts(self, authority: Authority | None) -> bool:
-        """Tell whether the authority may correct, retract, link and erase."""
+        """Tell whether the authority may correct, retract, link, erase and calibrate."""
         if authority is None:
             return False
         return authority.kind in self.correct_kinds or _is_named(authority, self.correct_actors)
+
+    def believes_verdict(self, event: Audited) -> bool:
+        """Tell whether the event's source may say what it says: of `gold` and `self` not everybody may be believed."""
+        if event.channel not in {GOLD, SELF}:
+            return True
+        return any(fnmatchcase(event.ref.source, pattern) for pattern in self.gold_sources)
+
+
+def name_calibration(mark: str | None) -> str:
+    """Give the id of the calibration in a record's mark."""
+    return UNCALIBRATED if mark is None else mark.rpartition("#")[0]
 
 
 def _is_named(source: Source, actors: frozenset[str]) -> bool:

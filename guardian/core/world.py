@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from guardian.core.calibration import Calibration, load_calibration, overlay
 from guardian.core.claim import digest_subject
 from guardian.core.fact import (
     Correction,
@@ -29,6 +30,7 @@ from guardian.core.needs import Needs
 from guardian.core.node import TRUNCATED_ROOT, Edge, Node, build_unseen
 from guardian.core.payload import load_node
 from guardian.core.point import NODES, Point, PointKind
+from guardian.core.policy import Policy
 
 
 class World:
@@ -38,6 +40,7 @@ class World:
         missing: Keys that nobody has asked for yet.
         nodes: Node id -> node.
         touched: Memory ids of which every revision is recomputed.
+        rated: Memory ids of which the utilities alone are worked out again.
         dirty: Ids of nodes whose lineage has to be recomputed, and with it that of all that derives from them.
         refiled: Memory ids of which a record changed its source, scope or subject.
         causes: Ids of nodes whose own statements changed, not only what follows from others'. Stored ones are written last.
@@ -75,7 +78,9 @@ class World:
         self.reads_by_memory: dict[str, dict[str, ReadFact]] = defaultdict(dict)
         self.stored_ids: set[str] = set()
         self.retractions: set[str] = set()
+        self.calibrations: dict[str, Calibration] = {}
         self.touched: set[str] = set()
+        self.rated: set[str] = set()
         self.dirty: set[str] = set()
         self.refiled: set[str] = set()
         self.causes: set[str] = set()
@@ -112,6 +117,8 @@ class World:
             self.endings[payload["memory_id"]][point.id] = load_ending(point.id, payload)
         elif kind is PointKind.RETRACTION:
             self.retractions.add(point.id)
+        elif kind is PointKind.CALIBRATION:
+            self.calibrations[point.id] = load_calibration(point.id, payload)
 
     # changing
 
@@ -278,6 +285,11 @@ class World:
         """Give what models said of the revisions of a memory, by point id."""
         self._ask("verdicts", memory_id)
         return self.induction_facts.get(memory_id, {})
+
+    def calibrate(self, policy: Policy) -> Policy:
+        """Give the policy of the space under the calibration in force."""
+        self._ask("calibrations", PointKind.CALIBRATION.value)
+        return overlay(policy, self.calibrations.values())
 
     def records_of_ref(self, ref: str) -> list[Node]:
         """Give the records with a source ref."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from guardian.core.calibration import load_calibration
 from guardian.core.claim import dump_source
 from guardian.core.export import build_row
 from guardian.core.moment import format_time
@@ -53,6 +54,7 @@ class Explanation:
         family_size: Nodes that share a root with it.
         reads: Number of reads that retrieved it.
         events: Corrections, verdicts, deletions, links and erasures that name it.
+        calibrations: What was activated for its space by events and stands, the one in force last.
     """
 
     space: str
@@ -63,12 +65,17 @@ class Explanation:
     family_size: int
     reads: int
     events: list[dict[str, Any]]
+    calibrations: list[str]
 
 
 async def explain(store: Store, space: str, memory_id: str) -> Explanation | None:
     """Explain a memory, or give None when the store has never heard of it."""
     key = (space, memory_id)
-    points = await store.fetch(Needs(memories={key}, verdicts={key}, mentions={key}, children={key}, retrieved={key}))
+    needs = Needs(memories={key}, verdicts={key}, mentions={key}, children={key}, retrieved={key})
+    needs.calibrations.add((space, PointKind.CALIBRATION.value))
+    points = await store.fetch(needs)
+    calibrations = [load_calibration(point.id, point.payload) for point in points if _is_calibration(point)]
+    points = [point for point in points if not _is_calibration(point)]
     own = [point for point in points if point.payload["point"] in NODES and point.payload["memory_id"] == memory_id]
     if not own:
         return None
@@ -88,7 +95,12 @@ async def explain(store: Store, space: str, memory_id: str) -> Explanation | Non
         family_size=len(tree),
         reads=sum(point.payload["point"] == PointKind.READ for point in points),
         events=[_describe_fact(point) for point in points if point.payload["point"] not in {*NODES, PointKind.READ}],
+        calibrations=[one.name for one in sorted(calibrations, key=lambda one: one.order)],
     )
+
+
+def _is_calibration(point: Point) -> bool:
+    return bool(point.payload["point"] == PointKind.CALIBRATION)
 
 
 async def _fetch_family(store: Store, space: str, roots: set[str]) -> list[Node]:

@@ -85,8 +85,10 @@ class Settings(BaseSettings):
             session_reads=self.policy.session_reads,
             max_roots=self.policy.max_roots,
             alphas=self.policy.alphas,
+            payoffs=self.policy.payoffs,
             default_alpha=self.policy.default_alpha,
             calibration=self.policy.calibration,
+            gold_sources=trust.gold_sources,
         )
 
 

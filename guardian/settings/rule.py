@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from guardian.core.model import SourceKind
-from guardian.core.policy import VERIFYING_KINDS
+from guardian.core.policy import UNCALIBRATED, VERIFYING_KINDS
 from guardian.settings.section import CENTURY_S, Section
 
 
@@ -21,7 +21,7 @@ class TrustSettings(Section):
         frozenset(), description="Actors that are believed, too, unless of kind agent or unknown."
     )
     correct_kinds: frozenset[SourceKind] = Field(
-        VERIFYING_KINDS | {SourceKind.USER}, description="Kinds that may correct, retract, link and erase."
+        VERIFYING_KINDS | {SourceKind.USER}, description="Kinds that may correct, retract, link, erase and calibrate."
     )
     correct_actors: frozenset[str] = Field(frozenset(), description="Actors that may, too, unless of kind agent or unknown.")
     topics: dict[str, SourceKind] = Field(
@@ -29,6 +29,9 @@ class TrustSettings(Section):
     )
     sources: dict[str, SourceKind] = Field(
         default_factory=dict, description="Event source pattern -> highest kind its events may claim."
+    )
+    gold_sources: tuple[str, ...] = Field(
+        ("*",), description="Patterns of event sources whose verdicts of the channels gold and self are believed; all by default."
     )
 
 
@@ -42,12 +45,19 @@ class PolicySettings(Section):
     session_reads: int = Field(20, ge=0, description="Latest reads of a session that are looked at.")
     max_roots: int = Field(64, ge=1, description="Roots kept on a record.")
     alphas: dict[str, float] = Field(default_factory=dict, description="Channel -> alpha of LUCID, each in [0, 1].")
-    default_alpha: float = Field(0.5, ge=0, le=1, description="Alpha of any other channel.")
-    calibration: str = Field("default", description="Id of the calibration the alphas come from.")
+    payoffs: dict[str, float] = Field(
+        default_factory=dict, description="Channel -> variance of the bias it removes, each in [0, 1]; the largest is used."
+    )
+    default_alpha: float = Field(0.5, ge=0, le=1, description="Alpha of any other channel while there is no calibration.")
+    calibration: str = Field(
+        UNCALIBRATED,
+        description="Id of the calibration alphas and payoffs come from; with one, a channel without an alpha demotes nothing.",
+    )
 
     @model_validator(mode="after")
-    def _alphas_in_range(self) -> Self:
-        wrong = sorted(channel for channel, alpha in self.alphas.items() if not 0 <= alpha <= 1)
-        if wrong:
-            raise ValueError(f"alphas must be in [0, 1]: {', '.join(wrong)}")
+    def _figures_in_range(self) -> Self:
+        for setting, figures in (("alphas", self.alphas), ("payoffs", self.payoffs)):
+            wrong = sorted(channel for channel, figure in figures.items() if not 0 <= figure <= 1)
+            if wrong:
+                raise ValueError(f"{setting} must be in [0, 1]: {', '.join(wrong)}")
         return self

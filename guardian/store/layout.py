@@ -95,7 +95,9 @@ KEY_SETS = (
     KeySet("refs", frozenset({PointKind.RECORD}), "source_ref"),
     KeySet("retrieved", frozenset({PointKind.READ}), "mentions"),
     KeySet("chains", frozenset({PointKind.CORRECTION}), "chain"),
-    KeySet("events", frozenset({PointKind.CORRECTION, PointKind.VERDICT, *NODES}), "events"),
+    KeySet("events", frozenset({PointKind.CORRECTION, PointKind.VERDICT, PointKind.CALIBRATION, *NODES}), "events"),
+    # All of a space: their kind is their name, and is indexed already.
+    KeySet("calibrations", frozenset({PointKind.CALIBRATION}), "point"),
     KeySet("children", NODES, "parents", whole=False),
     KeySet("families", NODES, "roots", whole=False),
 )

@@ -7,7 +7,7 @@ the Error-Independence Assumption when three things hold at the cautious end of 
 - |Corr(nu, b)| is low: its errors are not the agent's own, or it would confirm what it should correct;
 - the precision of its flags (V below one half) exceeds rho* = h / (g + h): demoting by it helps more than it harms.
 
-A channel that fails, or of which too little is known, gets alpha 0 and demotes nothing. The mean of several channels is tested in the same
+A channel that fails, or of which too little is known, gets alpha 0 and demotes nothing; of those that pass, the largest payoff is used. The mean of several channels is tested in the same
 way. Intervals of correlations come from resampling records (percentile bootstrap, a fixed seed), those of shares are Wilson's.
 Source: "Memory Reward Inflation in Self-Improving LLM Agents", EIA and LUCID; capability is no evidence of independence there.
 """
@@ -19,7 +19,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -27,6 +27,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from guardian.core.model import ChannelTrust
 from guardian.core.node import Node
 from guardian.core.numbers.interval import Estimate, estimate_share, unknown
 from guardian.core.numbers.lucid import choose_alpha, measure, pay_off, require_precision
@@ -56,6 +57,8 @@ EVERYWHERE = "*"
 _ID_DECIMALS, ALPHA_DECIMALS = 6, 4
 _SEED = 20_260_502
 _TAIL = 2.5
+# Into which verdicts and truths are sorted for a picture.
+TENTHS = 10
 
 
 class Failure(StrEnum):
@@ -117,6 +120,22 @@ class Assessment:
         """How far it is to be believed: alpha* when it passes, else not at all."""
         return round(self.alpha.value, ALPHA_DECIMALS) if self.passes and self.alpha.value is not None else 0.0
 
+    @property
+    def trust(self) -> ChannelTrust:
+        """What an activation says of it; a payoff is a variance of what lies in [-1, 1]."""
+        payoff = min(1.0, max(0.0, round(self.payoff.value or 0.0, ALPHA_DECIMALS))) if self.passes else 0.0
+        members = self.members if len(self.members) > 1 else ()
+        return ChannelTrust(alpha=self.usable_alpha, payoff=payoff, passes=self.passes, members=members)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Labelled records whose verdicts lie in one tenth and whose truths in one; both are their means."""
+
+    verdict: float
+    truth: float
+    count: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
@@ -128,6 +147,7 @@ class Calibration:
         channels: By name.
         ensembles: Pairs of channels, and all of them, on the records that all their members judged.
         is_whole: Whether all labelled records are in it, or a sample.
+        cells: Of each channel and ensemble the counts of (verdict, truth), for a picture; no part of the id.
     """
 
     spaces: str
@@ -136,6 +156,7 @@ class Calibration:
     channels: tuple[Assessment, ...]
     ensembles: tuple[Assessment, ...]
     is_whole: bool
+    cells: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -146,6 +167,16 @@ class Calibration:
             "channels": [_shorten(asdict(one)) for one in self.channels],
         }
         return "cal-" + hashlib.sha256(orjson.dumps(figures, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+
+    @property
+    def trusts(self) -> dict[str, ChannelTrust]:
+        """Give what an activation says of every channel, and of each ensemble that passes."""
+        return {one.channel: one.trust for one in (*self.channels, *(one for one in self.ensembles if one.passes))}
+
+    @property
+    def payoffs(self) -> dict[str, float]:
+        """Give the payoff of every channel that may demote."""
+        return {one.channel: one.trust.payoff for one in self.channels if one.passes}
 
     @property
     def alphas(self) -> dict[str, float]:
@@ -219,6 +250,9 @@ def assess_all(
         channels=assess_each([(name,) for name in sorted(counts)]),
         ensembles=assess_each(ensembles),
         is_whole=is_whole,
+        cells={
+            "+".join(members): count_cells(records, members) for members in [*((name,) for name in sorted(counts)), *ensembles]
+        },
     )
 
 
@@ -226,14 +260,7 @@ def assess(
     records: Sequence[Labelled], members: tuple[str, ...], *, required_precision: float, resamples: int = RESAMPLES
 ) -> Assessment:
     """Assess one channel, or the mean of several, on the records that all of them judged."""
-    table = np.array(
-        [
-            (one.grade, math.fsum(one.verdicts[name] for name in members) / len(members), one.truth)
-            for one in records
-            if all(name in one.verdicts for name in members)
-        ],
-        dtype=np.float64,
-    ).reshape(-1, 3)
+    table = _tabulate(records, members)
     n = len(table)
     moments = measure(*table.T.tolist()) if n >= LEAST_LABELLED else None
     flagged, wrong = table[:, 1] < WRONG_BELOW, table[:, 2] < WRONG_BELOW
@@ -251,6 +278,27 @@ def assess(
         specificity=_share(~flagged[~wrong]),
         failures=decide(n, figures["corr_truth"], figures["corr_bias"], precision, required_precision=required_precision),
     )
+
+
+def count_cells(records: Sequence[Labelled], members: tuple[str, ...]) -> tuple[Cell, ...]:
+    """Count the records that all members judged by tenths of verdict and truth."""
+    table = _tabulate(records, members)[:, 1:]
+    tenths = np.minimum((table * TENTHS).astype(int), TENTHS - 1)
+    places, which = np.unique(tenths, axis=0, return_inverse=True)
+    groups = [table[which.reshape(-1) == number] for number in range(len(places))]
+    return tuple(Cell(verdict=float(group[:, 0].mean()), truth=float(group[:, 1].mean()), count=len(group)) for group in groups)
+
+
+def _tabulate(records: Sequence[Labelled], members: tuple[str, ...]) -> Sample:
+    """Give r, V and U of the records that all members judged."""
+    return np.array(
+        [
+            (one.grade, math.fsum(one.verdicts[name] for name in members) / len(members), one.truth)
+            for one in records
+            if all(name in one.verdicts for name in members)
+        ],
+        dtype=np.float64,
+    ).reshape(-1, 3)
 
 
 def decide(

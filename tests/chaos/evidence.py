@@ -12,8 +12,20 @@ from typing import Any
 import orjson
 
 from guardian.core.export import EXPORTED, build_row, dump_row, sort_rows
-from guardian.core.model import Audited, Corrected, Deleted, Erased, Event, EventRef, Linked, Read, Retracted, Written
-from guardian.core.point import Point, PointKind
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    EventRef,
+    Linked,
+    Read,
+    Retracted,
+    Written,
+)
+from guardian.core.point import Phase, Point, PointKind, Upsert
 from guardian.core.policy import Policy
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence, Store, StoreIdentity
@@ -24,6 +36,7 @@ from tests.reference.facts import gather_facts
 from tests.reference.policy import ReferencePolicy
 from tests.reference.revisions import build_revisions, format_time, revision_of
 from tests.reference.state import compute_state
+from tests.simulation.storage import recalibrate
 from tests.simulation.truth import describe_difference, key_of, normalise, read_rows
 
 Payloads = Mapping[str, Mapping[str, Any]]
@@ -38,6 +51,7 @@ _POINT_OF: Mapping[type[Event], PointKind] = {
     Deleted: PointKind.DELETION,
     Linked: PointKind.LINK,
     Erased: PointKind.ERASURE,
+    Calibrated: PointKind.CALIBRATION,
 }
 _FACTS = frozenset(_POINT_OF.values())
 
@@ -45,6 +59,14 @@ _FACTS = frozenset(_POINT_OF.values())
 async def fetch_payloads(store: Store, space: str) -> dict[str, dict[str, Any]]:
     """Give the payloads of all points of a space, by point id."""
     return {point.id: dict(point.payload) async for point in store.iter_points(space=space)}
+
+
+async def recalibrate_payloads(payloads: Payloads, identity: StoreIdentity) -> dict[str, dict[str, Any]]:
+    """Give the payloads as they are once utilities are brought to the calibrations in force, which an activation does not do by itself."""
+    store = MemoryStore(identity)
+    await store.apply([Phase(upserts=tuple(Upsert(id=key, payload=payload) for key, payload in payloads.items()))], fence=Fence())
+    await recalibrate(store, Pipeline(store=store, policy_of=lambda _: Policy(), decide_in_thread=1 << 30))
+    return store.shelf.payloads
 
 
 def find_lost(space: Space, payloads: Payloads, *, is_due: Mapping[Place, bool] | None = None) -> Iterator[str]:
@@ -68,6 +90,8 @@ def find_lost(space: Space, payloads: Payloads, *, is_due: Mapping[Place, bool] 
             named = (event.memory_id, revision_of(event))
             if named not in revisions and (event.memory_id, format_time(event.observed_at)) not in tombstones:
                 yield f"the write at {place} of {event.space} has no record"
+            continue
+        if fate is Fate.RATED:
             continue
         found = traces[_build_trace(event)]
         if fate is Fate.STORED and found != 1:

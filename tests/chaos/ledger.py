@@ -20,7 +20,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
 from guardian.contracts.names import Names, read_names
-from guardian.core.model import Audited, Corrected, Erased, Event, EventRef, Linked, Retracted
+from guardian.core.model import Audited, Calibrated, Corrected, Erased, Event, EventRef, Linked, Rated, Retracted
 from guardian.errors import RecordError
 from guardian.stream.guard import choose_partition
 from guardian.stream.plane.origin import PREFIX, Record, read_received_at
@@ -38,6 +38,7 @@ class Fate(StrEnum):
     """What must become of a record; every record has exactly one."""
 
     STORED = "stored"
+    RATED = "rated"
     WAITING = "waiting"
     DUPLICATE = "duplicate"
     DISPUTED = "disputed"
@@ -86,19 +87,24 @@ class Space:
         return gather_facts(events, _REFERENCE).erased_until
 
     def choose_fate(self, event: Event, withdrawn: set[tuple[str, str]], erased: Mapping[str, datetime]) -> Fate:
-        """Tell what must become of an event of this space; an erasure takes the verdicts on its memory with it."""
+        """Tell what must become of an event of this space; an erasure takes the verdicts on its memory with it.
+
+        One that asks for memories to be rated again leaves nothing but their utilities.
+        """
+        if isinstance(event, Rated):
+            return Fate.RATED
         if is_disputed(event):
             return Fate.DISPUTED
         if isinstance(event, Audited) and event.memory_id in erased and event.ref.time <= erased[event.memory_id]:
             return Fate.FORGOTTEN
-        if isinstance(event, Corrected | Audited) and (event.ref.source, event.ref.id) in withdrawn:
+        if isinstance(event, Corrected | Audited | Calibrated) and (event.ref.source, event.ref.id) in withdrawn:
             return Fate.WITHDRAWN
         return Fate.STORED
 
 
 def is_disputed(event: Event) -> bool:
     """Tell whether an event asks for what its authority may not."""
-    if not isinstance(event, Corrected | Retracted | Linked | Erased):
+    if not isinstance(event, Corrected | Retracted | Linked | Erased | Calibrated):
         return False
     return event.authority is None or event.authority.kind not in _REFERENCE.authority_kinds
 

@@ -9,6 +9,7 @@ import pytest
 
 from guardian.contracts.codec import DecodePolicy
 from guardian.contracts.names import Names
+from guardian.contracts.outcome import is_erased
 from guardian.core.model import Corrected, Written
 from guardian.core.policy import Policy
 from guardian.pipeline import Pipeline
@@ -116,7 +117,8 @@ def test_poison_wants_its_letter_and_good_records_none() -> None:
     """A missing letter, one of another fault, and one too many are told."""
     ledger = build_ledger(list(iter_records(7, 2_000)))
     letters = Letters()
-    assert len(list(letters.check(ledger, "events"))) == len(ledger.poison) > 0
+    wanted = [poison for poison in ledger.poison.values() if not is_erased(poison.names, ledger.list_erased(poison.names.space))]
+    assert len(list(letters.check(ledger, "events"))) == len(wanted) > 0
     (partition, offset), *_ = ledger.spaces[next(iter(ledger.spaces))].places
     letters.by_key["x"] = {"topic": "events", "partition": partition, "offset": offset, "reason": "text_blank", "raw": None}
     assert any("good record" in told for told in letters.check(ledger, "events"))
@@ -139,4 +141,4 @@ def test_a_seed_draws_the_same_records_again() -> None:
     assert list(iter_records(11, 300)) == list(iter_records(11, 300)) != list(iter_records(12, 300))
     kinds = {type(event) for space in build_ledger(list(iter_records(11, 300))).spaces.values() for event in space.events}
     assert {Written, Corrected} < kinds
-    assert len(kinds) == 8
+    assert len(kinds) == 10

@@ -32,6 +32,7 @@ from tests.chaos.evidence import (
     fetch_payloads,
     find_lost,
     list_waiting,
+    recalibrate_payloads,
 )
 from tests.chaos.ledger import Fate, Ledger, Place, count_fates, read_into, reading
 from tests.chaos.loopback import LoopbackStore
@@ -173,6 +174,7 @@ async def _verify_spaces(ledger: Ledger, store: Store, verdict: Verdict, say: Sa
         digest.update(exported)
         verdict.note(find_lost(space, payloads))
         verdict.note(verdict.outcomes.find_unannounced(space, payloads))
+        payloads = await recalibrate_payloads(payloads, store.identity)
         if len(space.events) <= REFERENCE_EVENTS:
             verdict.note(f"reference: {told}" for told in [compare_with_reference(name, space.events, payloads)] if told)
             waiting += list_waiting(space)
@@ -228,7 +230,7 @@ async def check_committed(
         events += sum(place in is_due for place in space.places)
         if space.last < committed.get(space.partition, 0):
             whole += 1
-            told = compare_with_reference(name, space.events, payloads)
+            told = compare_with_reference(name, space.events, await recalibrate_payloads(payloads, store.identity))
             faults += [f"committed, but {told}"] if told else []
     return faults, events, whole
 

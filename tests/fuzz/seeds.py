@@ -14,13 +14,16 @@ from guardian.stream.plane.origin import Record, to_time
 from tests.builders import (
     as_wire,
     audited,
+    calibrated,
     corrected,
     deleted,
     envelope,
     erased,
     linked,
+    rated,
     read,
     retracted,
+    trust,
     written,
     written_data,
 )
@@ -38,6 +41,8 @@ STORY: tuple[dict[str, Any], ...] = (
     as_wire(linked("m2", add=["m1"], remove=["m3"], reason="wrong parent", t=8)),
     as_wire(deleted("m1", observed=1, t=9)),
     as_wire(erased("m2", cascade=True, t=10)),
+    as_wire(calibrated("cal-1", effective=3, t=11, judge=trust(0.75, 0.125), **{"a+b": trust(0.5, members=["a", "b"])})),
+    as_wire(rated(["m2", "m4"], t=12)),
     as_wire(
         written(
             "m4",

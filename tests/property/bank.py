@@ -18,6 +18,8 @@ from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence, OutcomeMessage, SearchQuery, Store, StoreIdentity
 from guardian.store.layout import SCHEMA_VERSION
 from guardian.store.memory import MemoryStore, Shelf
+from guardian.trust.recalibrate import iter_rated, load_calibrations
+from tests.reference.forge import START
 
 IDENTITY = StoreIdentity(schema_version=SCHEMA_VERSION, embedding="none", vector_size=0, bm25=BM25_IDENTITY)
 FENCE = Fence(version=1)
@@ -93,6 +95,14 @@ class Bank:
         self.outcomes += report.outcomes
         return report
 
+    async def recalibrate(self) -> int:
+        """Bring utilities to the calibration in force, as `guardian audit recompute` does; give the number of events."""
+        calibrations = await load_calibrations(self.store, self.pipeline.policy_of)
+        events = [event async for event in iter_rated(self.store, calibrations, START, size=3)]
+        for event in events:
+            await self.send(event)
+        return len(events)
+
     async def send_each(self, *events: Event) -> None:
         """Process the events one by one."""
         for event in events:
@@ -139,8 +149,8 @@ def play(batches: Batches, *, policy: Policy | None = None) -> Bank:
     return bank
 
 
-def resume(bank: Bank, batches: Batches) -> list[list[OutcomeMessage]]:
-    """Process more batches; give the messages that each of them published."""
+def resume(bank: Bank, batches: Batches, *, recalibrates: bool = True) -> list[list[OutcomeMessage]]:
+    """Process more batches, and bring utilities to the calibration then in force; give the messages that each batch published."""
 
     async def run() -> list[list[OutcomeMessage]]:
         published = []
@@ -148,6 +158,8 @@ def resume(bank: Bank, batches: Batches) -> list[list[OutcomeMessage]]:
             before = len(bank.published)
             await bank.send(*batch)
             published.append(bank.published[before:])
+        if recalibrates:
+            await bank.recalibrate()
         return published
 
     return asyncio.run(run())

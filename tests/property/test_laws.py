@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from guardian.core.model import (
     Audited,
     Authority,
+    Calibrated,
+    ChannelTrust,
     Corrected,
     Event,
     EventRef,
@@ -41,7 +43,24 @@ POLICIES = (
         Policy(verify_kinds=VERIFYING_KINDS | {SourceKind.USER}),
         ReferencePolicy(verifying_kinds=VERIFYING_KINDS | {SourceKind.USER}),
     ),
-    (Policy(verify_actors=frozenset({"kim"})), ReferencePolicy(verifying_actors=frozenset({"kim"}))),
+    (
+        Policy(
+            verify_actors=frozenset({"kim"}),
+            alphas={"execution": 0.75, "grounding": 0.5},
+            payoffs={"grounding": 0.2},
+            calibration="cal-0",
+            gold_sources=("/o*",),
+        ),
+        ReferencePolicy(
+            verifying_actors=frozenset({"kim"}),
+            calibration="cal-0",
+            channels={
+                "execution": ChannelTrust(alpha=0.75, payoff=0.0, passes=True),
+                "grounding": ChannelTrust(alpha=0.5, payoff=0.2, passes=True),
+            },
+            gold_sources=frozenset({"/one"}),
+        ),
+    ),
 )
 # What a tombstone keeps of what the reference works out.
 TOMBSTONE_FIELDS = ("space", "memory_id", "revision", "observed_at", "status", "roots", "parents", "depth")
@@ -95,9 +114,9 @@ def test_arrival_leaves_no_trace(data: st.DataObject, size: int) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_a_retracted_correction_never_was(data: st.DataObject) -> None:
-    """Retracting a correction or a verdict leaves every byte as if it had never been sent (P5)."""
+    """Retracting a correction, a verdict or a calibration leaves every byte as if it had never been sent (P5)."""
     events = data.draw(event_sets(max_events=14))
-    withdrawn = data.draw(st.sampled_from([e for e in events if isinstance(e, (Corrected, Audited))] or [None]))
+    withdrawn = data.draw(st.sampled_from([e for e in events if isinstance(e, (Corrected, Audited, Calibrated))] or [None]))
     assume(withdrawn is not None)
     assert withdrawn is not None
     named = (withdrawn.ref.source, withdrawn.ref.id)

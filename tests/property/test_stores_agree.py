@@ -85,6 +85,8 @@ async def compare(
             await twin.send(*events)
             for batch in arrival:
                 await bank.send(*batch)
+        await twin.recalibrate()
+        await bank.recalibrate()
         assert await bank.export() == await twin.export()
         kept = {point.id: dict(point.payload) async for point in store.iter_points()}
         assert kept == {point.id: dict(point.payload) async for point in twin.store.iter_points()}

@@ -9,6 +9,7 @@ from datetime import datetime
 from guardian.core.model import (
     Audited,
     Authority,
+    Calibrated,
     Corrected,
     Deleted,
     Erased,
@@ -60,6 +61,7 @@ class Facts:
     links: list[Linked]
     deletions: list[Deleted]
     verdicts: list[Audited]
+    calibrations: list[Calibrated]
     erased_until: dict[str, datetime]
 
 
@@ -92,13 +94,18 @@ def gather_facts(events: list[Event], policy: ReferencePolicy) -> Facts:
     def is_forgotten(verdict: Audited) -> bool:
         return verdict.memory_id in erased_until and verdict.ref.time <= erased_until[verdict.memory_id]
 
+    def is_believed(verdict: Audited) -> bool:
+        may_all = verdict.channel not in ("gold", "self") or policy.gold_sources is None
+        return may_all or verdict.ref.source in (policy.gold_sources or ())
+
     return Facts(
         writes=sorted(writes, key=lambda write: write.ref.order),
         corrections=corrections,
         reads=[e for e in events if isinstance(e, Read)],
         links=[e for e in events if isinstance(e, Linked) and has_authority(e.authority)],
         deletions=[e for e in events if isinstance(e, Deleted)],
-        verdicts=[e for e in events if isinstance(e, Audited) and not is_withdrawn(e) and not is_forgotten(e)],
+        verdicts=[e for e in events if isinstance(e, Audited) and not is_withdrawn(e) and not is_forgotten(e) and is_believed(e)],
+        calibrations=[e for e in events if isinstance(e, Calibrated) and has_authority(e.authority) and not is_withdrawn(e)],
         erased_until=erased_until,
     )
 

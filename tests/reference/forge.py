@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from guardian.core.model import (
     Audited,
+    Calibrated,
+    ChannelTrust,
     Corrected,
     Event,
     EventRef,
     Extent,
     Linked,
     MemoryKind,
+    Rated,
     Retracted,
     Scope,
     Source,
@@ -33,6 +36,8 @@ MEMORY_IDS = ("a", "b", "c", "d", "e", "s")
 SUBJECTS = ("kiln", "depot")
 SESSIONS = ("s1", "s2")
 CHANNELS = ("gold", "self", "execution", "grounding")
+MEANS = {"execution+grounding": ("execution", "grounding")}
+CALIBRATIONS = ("cal-1", "cal-2", "default")
 # Within a line the first texts restate each other; the last of it does not, for its number or its negation.
 TEXTS = (
     "Kiln 4 fires at 900 degrees", "The kiln 4 fires at 900 degrees", "Kiln 4 fires at 950 degrees",
@@ -111,7 +116,7 @@ class Forge:
             named["space"] = self.space()
         event = sign(event_type(ref=named.pop("ref", None) or self.ref(), **named))
         self.made.append(event)
-        if isinstance(event, Corrected | Audited) or (isinstance(event, Written) and event.verified):
+        if isinstance(event, Corrected | Audited | Calibrated) or (isinstance(event, Written) and event.verified):
             self.reached.append(event.ref)
 
     def write(self, **named: Any) -> None:
@@ -186,6 +191,29 @@ class Forge:
             memory_id = self.draw(memory_ids)
         channel = self.draw(st.sampled_from(CHANNELS))
         self.make(Audited, memory_id=memory_id, channel=channel, value=self.draw(grades), revision=revision)
+
+    def calibrate(self, **named: Any) -> None:
+        """Activate a calibration; one id may stand for several, and means of channels are among what passes."""
+        ref = self.ref()
+        judged = (*CHANNELS[2:], *MEANS)
+        names = self.draw(st.lists(st.sampled_from(judged), max_size=3, unique=True))
+        channels = {
+            name: ChannelTrust(
+                alpha=self.draw(st.sampled_from((0.0, 0.25, 0.75, 1.0))),
+                payoff=self.draw(st.sampled_from((0.0, 0.125, 0.25))),
+                passes=self.draw(st.sampled_from((True, True, False))),
+                members=MEANS.get(name, ()),
+            )
+            for name in sorted(names)
+        }
+        drawn = {"calibration": st.sampled_from(CALIBRATIONS), "authority": authorities}
+        values = {name: self.draw(strategy) for name, strategy in drawn.items() if name not in named}
+        effective_at = min(ref.time, self.draw(times))
+        self.make(Calibrated, ref=ref, **{"channels": channels, "effective_at": effective_at, **values, **named})
+
+    def rate(self) -> None:
+        """Ask for memories to be rated again."""
+        self.make(Rated, memory_ids=self.draw(some_ids))
 
     def link(self) -> None:
         """Set or cut lineage by hand; one event never does both to one parent."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
-from guardian.core.model import SourceKind
+from guardian.core.model import ChannelTrust, SourceKind
 
 Restates = Callable[[str, str], float | None]
 """Similarity in [0, 1] where the first text restates the second, else None."""
@@ -23,7 +23,10 @@ class ReferencePolicy:
         max_roots: Roots kept for one record; the smallest ids stay.
         session_window: How long before a write a read of its session counts.
         session_reads: How many of these reads count, the latest.
-        alpha: Share of a grade's distance from its verdict that is taken back.
+        alpha: Share of a grade's distance from its verdict that is taken back, without a calibration.
+        calibration: Id of the settings' calibration; `default` for none.
+        channels: What it says.
+        gold_sources: Event sources that may send `gold` and `self`; None for all.
     """
 
     verifying_kinds: frozenset[SourceKind] = frozenset(
@@ -37,6 +40,9 @@ class ReferencePolicy:
     session_window: timedelta = timedelta(minutes=60)
     session_reads: int = 20
     alpha: float = 0.5
+    calibration: str = "default"
+    channels: Mapping[str, ChannelTrust] = field(default_factory=dict)
+    gold_sources: frozenset[str] | None = None
 
 
 def default_restates(text: str, earlier: str) -> float | None:

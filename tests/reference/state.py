@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
-from guardian.core.model import Deleted, Event, Status
+from guardian.core.model import Calibrated, Deleted, Event, Status
 from tests.reference.corrections import Memories, build_corrections
 from tests.reference.edges import build_edges
 from tests.reference.facts import gather_facts, split_spaces
@@ -20,7 +20,7 @@ from tests.reference.felling import fell
 from tests.reference.lineage import build_lineage, lower_sources
 from tests.reference.policy import ReferencePolicy, Restates, default_restates
 from tests.reference.revisions import Revision, build_revisions, format_time
-from tests.reference.utility import assign_verdicts, score
+from tests.reference.utility import assign_verdicts, last_calibration, score
 
 Row = dict[str, Any]
 
@@ -30,6 +30,7 @@ def compute_state(
     *,
     policy: ReferencePolicy | None = None,
     restates: Restates = default_restates,
+    calibration: Calibrated | Literal["last", "settings"] = "last",
 ) -> list[Row]:
     """Give one row for each record and tombstone, sorted by (space, memory_id, observed_at, revision).
 
@@ -37,14 +38,21 @@ def compute_state(
         events: A set of events of any number of spaces, in any order and multiplicity.
         policy: Settings; the defaults of the design where none are given.
         restates: `restates(text, earlier_text)`, a similarity where the first restates the second, else None.
+        calibration: What utilities are made by: the last activation of each space, the settings' alone, or this one.
     """
     rows: list[Row] = []
     for space, members in sorted(split_spaces(events).items()):
-        rows.extend(_space_rows(space, members, policy or ReferencePolicy(), cache(restates)))
+        rows.extend(_space_rows(space, members, policy or ReferencePolicy(), cache(restates), calibration))
     return rows
 
 
-def _space_rows(space: str, events: list[Event], policy: ReferencePolicy, restates: Restates) -> list[Row]:
+def _space_rows(
+    space: str,
+    events: list[Event],
+    policy: ReferencePolicy,
+    restates: Restates,
+    calibration: Calibrated | Literal["last", "settings"],
+) -> list[Row]:
     facts = gather_facts(events, policy)
     memories = build_revisions(facts)
     edges = build_edges(facts, memories, policy, restates)
@@ -52,12 +60,14 @@ def _space_rows(space: str, events: list[Event], policy: ReferencePolicy, restat
     source_kinds = lower_sources(edges.parents)
     felling = fell(build_corrections(facts, memories), lineage, memories)
     verdicts = assign_verdicts(facts.verdicts, memories)
+    last = last_calibration(facts.calibrations)
+    in_force = last if calibration == "last" else None if calibration == "settings" else calibration
     rows = []
     for memory_id in sorted(memories):
         current = _current(memories, memory_id, facts.deletions)
         for each in memories[memory_id]:
             reasons = [*felling.reasons(each), *_other_reasons(each, current, facts.deletions)]
-            utility, basis = score(each, verdicts.get(each, []), policy)
+            utility, basis, rested_on = score(each, verdicts.get(each, []), in_force, policy)
             row = {
                 "space": space,
                 "memory_id": memory_id,
@@ -79,6 +89,7 @@ def _space_rows(space: str, events: list[Event], policy: ReferencePolicy, restat
                 "reasons": _sorted_reasons(reasons),
                 "utility": utility,
                 "utility_basis": basis,
+                "calibration": rested_on,
             }
             rows.append(row)
     return rows

@@ -1,10 +1,11 @@
-"""Utility of a record from its grade and its verdicts, with one fixed share taken back."""
+"""Utility of a record from its grade, its verdicts and the calibration in force."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
-from guardian.core.model import Audited
+from guardian.core.model import Audited, Calibrated, ChannelTrust
 from tests.reference.corrections import Memories
 from tests.reference.edges import in_force
 from tests.reference.policy import ReferencePolicy
@@ -12,6 +13,8 @@ from tests.reference.revisions import Revision
 
 GOLD = "gold"
 SELF = "self"
+# The calibration of a space without one.
+DEFAULT = "default"
 
 
 def assign_verdicts(verdicts: list[Audited], memories: Memories) -> dict[Revision, list[Audited]]:
@@ -28,10 +31,24 @@ def assign_verdicts(verdicts: list[Audited], memories: Memories) -> dict[Revisio
     return assigned
 
 
-def score(record: Revision, verdicts: list[Audited], policy: ReferencePolicy) -> tuple[float | None, str | None]:
-    """Give the utility of a record and its basis; an erased record has none."""
+def last_calibration(calibrations: list[Calibrated]) -> Calibrated | None:
+    """Give the one that took effect last."""
+    return max(calibrations, key=lambda each: (each.effective_at, each.ref.source, each.ref.id, each.ref.digest), default=None)
+
+
+def choose_channels(calibration: Calibrated | None, policy: ReferencePolicy) -> tuple[str, Mapping[str, ChannelTrust]]:
+    """Give id and channels of the calibration in force: an activated one, else that of the settings."""
+    if calibration is None or calibration.calibration == DEFAULT:
+        return policy.calibration, policy.channels
+    return calibration.calibration, calibration.channels
+
+
+def score(
+    record: Revision, verdicts: list[Audited], calibration: Calibrated | None, policy: ReferencePolicy
+) -> tuple[float | None, str | None, str | None]:
+    """Give the utility of a record, its basis, and the calibration it hangs on; an erased record has none of these."""
     if record.erased:
-        return None, None
+        return None, None, None
     channels: dict[str, list[float]] = {}
     for verdict in verdicts:
         channels.setdefault(verdict.channel, []).append(verdict.value)
@@ -41,12 +58,28 @@ def score(record: Revision, verdicts: list[Audited], policy: ReferencePolicy) ->
         grades.append(own)
     grade = _mean(grades) if grades else None
     if GOLD in channels:
-        return _mean(channels[GOLD]), GOLD
-    if channels:
-        channel = min(channels)
-        verdict_mean = _mean(channels[channel])
-        return verdict_mean if grade is None else grade - policy.alpha * (grade - verdict_mean), channel
-    return grade, None if grade is None else "unaudited"
+        return _mean(channels[GOLD]), GOLD, None
+    if not channels:
+        return grade, None if grade is None else "unaudited", None
+    name, trusted = choose_channels(calibration, policy)
+    if name == DEFAULT:
+        return *_move(grade, _mean(channels[min(channels)]), policy.alpha, min(channels)), name
+    best: tuple[float, float, str] | None = None
+    for channel in sorted(trusted, reverse=True):
+        trust = trusted[channel]
+        is_heard = all(member in channels for member in trust.members or (channel,))
+        if not trust.passes or trust.alpha == 0 or not is_heard:
+            continue
+        if best is None or (trust.payoff, trust.alpha) >= best[:2]:
+            best = (trust.payoff, trust.alpha, channel)
+    if best is None:
+        return grade, None if grade is None else "unaudited", name
+    members = trusted[best[2]].members or (best[2],)
+    return *_move(grade, _mean([_mean(channels[member]) for member in members]), best[1], best[2]), name
+
+
+def _move(grade: float | None, verdict: float, alpha: float, channel: str) -> tuple[float, str]:
+    return (verdict if grade is None else grade - alpha * (grade - verdict)), channel
 
 
 def _mean(values: list[float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -10,18 +10,21 @@ from datetime import datetime
 import pytest
 
 from guardian.contracts.message import build_messages
-from guardian.core import chain
+from guardian.core import chain, world
+from guardian.core.calibration import Calibration, overlay
 from guardian.core.chain import Standing
 from guardian.core.model import Event
 from guardian.core.needs import Key
 from guardian.core.plan import Plan
 from guardian.core.point import Phase
+from guardian.core.policy import Policy
 from guardian.errors import ConflictError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence, Store
 from guardian.stream.letter_index import LetterIndex
 from guardian.stream.plane.batch import Batch
 from guardian.stream.plane.origin import Record
+from guardian.trust import recalibrate
 from tests.simulation.faults import Fault
 from tests.simulation.storage import StoreClient
 from tests.simulation.worker import Worker
@@ -141,6 +144,20 @@ def _without_exemption() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _by_first_calibration() -> Iterator[None]:
+    """Rate by the calibration that took effect first, not by the one that did last."""
+
+    def overlay_first(policy: Policy, calibrations: Iterable[Calibration]) -> Policy:
+        first = min(calibrations, key=lambda one: one.order, default=None)
+        return overlay(policy, [] if first is None else [first])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world, "overlay", overlay_first)
+        patch.setattr(recalibrate, "overlay", overlay_first)
+        yield
+
+
 def _with_pipeline(pipeline: type[Pipeline]) -> type[Worker]:
     return type(f"With{pipeline.__name__}", (Worker,), {"pipeline_class": pipeline})
 
@@ -159,4 +176,5 @@ MUTANTS: dict[str, Parts] = {
     "publishes_before_apply": Parts(worker=_with_pipeline(_PublishesFirst)),
     "skips_duplicates": Parts(worker=_with_pipeline(_SkipsKnown)),
     "fells_later_replacements": Parts(crippled=_without_exemption),
+    "rates_by_the_first_calibration": Parts(crippled=_by_first_calibration),
 }

@@ -18,9 +18,12 @@ from typing import Any
 from guardian.core.needs import Needs
 from guardian.core.point import Patch, Phase, Point, Upsert
 from guardian.errors import ConflictError, DependencyError
+from guardian.pipeline import Pipeline
 from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity
 from guardian.store.check import validate_fence, validate_phase
 from guardian.store.memory import MemoryStore
+from guardian.trust.recalibrate import iter_rated, load_calibrations
+from tests.reference.forge import START
 from tests.simulation.broker import DELAY_MS
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.schedule import Pause
@@ -185,3 +188,13 @@ def _name(write: Write) -> str:
     if isinstance(write, str):
         return "delete"
     return "patch" if isinstance(write, Patch) else f"upsert {write.payload['point']}"
+
+
+async def recalibrate(store: MemoryStore, pipeline: Pipeline) -> None:
+    """Bring utilities to the calibrations in force, as `guardian audit recompute` does; afterwards nothing is left to do."""
+    calibrations = await load_calibrations(store, pipeline.policy_of)
+    events = [event async for event in iter_rated(store, calibrations, START)]
+    if events:
+        await pipeline.process(events, fence=Fence())
+    if [event async for event in iter_rated(store, calibrations, START)]:
+        raise AssertionError("utilities of another calibration are left when all was recomputed")

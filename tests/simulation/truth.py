@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from guardian.core.export import EXPORTED, build_row, sort_rows
-from guardian.core.model import Event, SourceKind
+from guardian.core.model import Calibrated, Event, SourceKind
 from guardian.core.point import Point
 from guardian.core.policy import VERIFYING_KINDS, Policy
 from tests.reference.policy import ReferencePolicy
@@ -37,12 +37,30 @@ class Truth:
     """
 
     def __init__(self, policy: ReferencePolicy) -> None:
+        self._policy = policy
         self._rows = lru_cache(maxsize=256)(lambda events: self._compute(events, policy))
 
     def rows(self, events: Iterable[Event]) -> Mapping[RowKey, Row]:
         """Give the rows of a set of events of one space, by (space, memory id, revision)."""
         unique = {(type(event).__name__, event.ref): event for event in events}
         return self._rows(_Set(unique))
+
+    def allow_former(self, events: Iterable[Event], found: Mapping[RowKey, Row]) -> Mapping[RowKey, Row]:
+        """Give the rows of a set of events, with utilities by the calibrations that the rows found name: activations rewrite nothing.
+
+        A row must have the utility that is right by the calibration it names, whichever of those ever sent for its space that is.
+        """
+        listed = list(events)
+        rows = dict(self.rows(listed))
+        behind = [key for key, row in rows.items() if key in found and _rest(found[key]) != _rest(row)]
+        if not behind:
+            return rows
+        former: list[Calibrated | Literal["settings"]] = ["settings", *(e for e in listed if isinstance(e, Calibrated))]
+        for calibration in former:
+            others = compute_state(listed, policy=self._policy, calibration=calibration)
+            by_key = {key_of(row): normalise(row) for row in others}
+            rows |= {key: by_key[key] for key in behind if _rest(by_key[key]) == _rest(found[key])}
+        return rows
 
     @staticmethod
     def _compute(events: _Set, policy: ReferencePolicy) -> Mapping[RowKey, Row]:
@@ -61,6 +79,11 @@ class _Set:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Set) and self._key == other._key
+
+
+def _rest(row: Row) -> tuple[Any, ...]:
+    """Give what a calibration decides of a row."""
+    return tuple(row.get(name) for name in ("calibration", "utility", "utility_basis"))
 
 
 def key_of(row: Row) -> RowKey:

@@ -27,7 +27,7 @@ from tests.simulation.check import Checks, Violation
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.population import Item, build_population
 from tests.simulation.schedule import Pause, Schedule, Task
-from tests.simulation.storage import IDENTITY, Server, StoreClient
+from tests.simulation.storage import IDENTITY, Server, StoreClient, recalibrate
 from tests.simulation.truth import POLICIES, Truth, describe_difference
 from tests.simulation.worker import Surroundings, Worker
 
@@ -145,6 +145,7 @@ class World:
                 raise Violation(f"P10: after {limit} steps without faults {self._measure_lag()} records still wait")
             await self._turn()
         await self._look_after_letters()
+        await recalibrate(self.server.memory, self._build_pipeline(self.server.memory))
         self.checks.check_end()
         await self._check_replay()
         await self._check_points()
@@ -280,7 +281,7 @@ class World:
 
     async def _check_replay(self) -> None:
         """Read everything again, one by one and in another cut: nothing is to be written."""
-        pipeline = Pipeline(store=self.server.memory, policy_of=lambda _: self.policy, decide_in_thread=1 << 30)
+        pipeline = self._build_pipeline(self.server.memory)
         events = self._list_events()
         for size in (1, self._random.choice((self._random.randint(2, 9), max(1, len(events))))):
             for start in range(0, len(events), size):
@@ -292,11 +293,14 @@ class World:
     async def _check_points(self) -> None:
         """Do everything at once in an empty store without faults: not a point may differ, also where no row shows it yet."""
         clean = MemoryStore(IDENTITY)
-        pipeline = Pipeline(store=clean, policy_of=lambda _: self.policy, decide_in_thread=1 << 30)
+        pipeline = self._build_pipeline(clean)
         await pipeline.process(self._list_events(), fence=Fence())
         difference = describe_difference(_by_key(clean.shelf.payloads), _by_key(self.server.payloads), is_whole=True)
         if difference:
             raise Violation(f"P2: points: {difference}")
+
+    def _build_pipeline(self, store: MemoryStore) -> Pipeline:
+        return Pipeline(store=store, policy_of=lambda _: self.policy, decide_in_thread=1 << 30)
 
     def _list_events(self) -> list[Event]:
         """Give every good event once."""

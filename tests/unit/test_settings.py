@@ -16,6 +16,8 @@ from guardian.wiring import build_kafka_security
         ("policy.session_window_s = 1e300", "POLICY__SESSION_WINDOW_S"),
         ("policy.session_window_s = inf", "POLICY__SESSION_WINDOW_S"),
         ("policy.restate_threshold = nan", "POLICY__RESTATE_THRESHOLD"),
+        ("policy.payoffs = { x = 2.0 }", "payoffs must be in"),
+        ("policy.alphas = { x = -0.1 }", "alphas must be in"),
         ("limits.future_tolerance_s = 1e12", "LIMITS__FUTURE_TOLERANCE_S"),
         ("limits.retry_max_s = inf", "LIMITS__RETRY_MAX_S"),
         ("kafka.session_timeout_s = 1e300", "KAFKA__SESSION_TIMEOUT_S"),
@@ -37,6 +39,20 @@ def test_the_longest_durations_are_good_for_policies(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (tmp_path / TOML_NAME).write_text("policy.session_window_s = 3_155_760_000\nlimits.future_tolerance_s = 3_155_760_000\n")
     assert load_settings().policy_for("s").session_window == timedelta(days=36_525)
+
+
+def test_a_calibration_in_the_settings_and_who_may_send_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines of a report make a policy; whose gold is believed is part of the trust of a space."""
+    (tmp_path / TOML_NAME).write_text(
+        'policy.alphas = { x = 0.75, y = 0.0 }\npolicy.payoffs = { x = 0.1 }\npolicy.calibration = "cal-1"\n'
+        'trust.gold_sources = ["/desk/*"]\n[spaces."open-*"]\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    policy = load_settings().policy_for("s")
+    assert {name: (one.alpha, one.payoff) for name, one in policy.trusted.items()} == {"x": (0.75, 0.1)}
+    assert policy.mark is not None
+    assert policy.gold_sources == ("/desk/*",)
+    assert load_settings().policy_for("open-1").gold_sources == ("*",)
 
 
 def test_a_path_with_nul_is_a_wrong_setting() -> None:

@@ -12,6 +12,7 @@ Source: "Memory Reward Inflation in Self-Improving LLM Agents", Theorems 1 and 2
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 
 def err(p: float, *, kappa: float, base_error: float) -> float:
@@ -67,6 +68,22 @@ def amplify_retrieval(bias: float, *, temperature: float, wrong: float, right: f
     lift = math.exp((bias - 1) / temperature)
     floor = math.exp(-1 / temperature)
     return math.exp(bias / temperature) * (wrong * floor + right) / (wrong * lift + right)
+
+
+def amplify_transition(bias: float, *, rate: Callable[[float], float]) -> float:
+    """Give A_tr = tau(b) / tau(0): how much more often what is wrong passes on for the bias of its grade.
+
+    The other half of the amplification: `amplify_retrieval` is of being retrieved, this one of being taken over, once there, into the next
+    episode and with it into the bank. Infinite where an honest grade lets nothing pass and a biased one does.
+
+    Args:
+        bias: b of the wrong records' grades, in [0, 1].
+        rate: tau, the share in [0, 1] of wrong ones that pass at a bias.
+    """
+    biased, honest = rate(bias), rate(0.0)
+    if honest > 0:
+        return biased / honest
+    return math.inf if biased > 0 else 1.0
 
 
 def _solve(a: float, b: float, c: float) -> list[float]:

@@ -3,22 +3,23 @@
 Bias b = r - U of a self-grade r against the truth U; a verifier's error is nu = V - U. With beta = Cov(nu, b) / Var(b) and
 eta = nu - beta b, the de-inflated utility is Q' = r - alpha (r - V), best at
 alpha* = (1 - beta) Var(b) / ((1 - beta)^2 Var(b) + Var(eta)). Source: "Memory Reward Inflation in Self-Improving LLM Agents".
-Being retrieved, used or repeated earns nothing; only verdicts move a utility.
+Being retrieved, used or repeated earns nothing; only verdicts move a utility. Under a calibration only a channel that passed it does, of
+several the one with the largest payoff; the mean of several channels counts where all of them judged.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from guardian.core.fact import Verdict
 from guardian.core.node import Node
-from guardian.core.policy import Policy
+from guardian.core.policy import GOLD, SELF, Policy
 from guardian.core.world import World
 
-GOLD = "gold"
-SELF = "self"
+__all__ = ["GOLD", "SELF", "UNAUDITED", "deflate", "rate_records", "rests_on_calibration", "score_utility"]
+
 UNAUDITED = "unaudited"
 
 # Decimals of a utility. With more than some fifteen digits the embedded engine gives one number in nine back a step away from what it got:
@@ -39,10 +40,10 @@ def score_utility(
     Args:
         grades: Self-grades in [0, 1]: the record's own and those given per use.
         verdicts: Channel -> standing verdicts in [0, 1], without the channel `self`.
-        policy: Its alphas say how far a channel is believed.
+        policy: Says which channels may demote, and how far each is believed.
 
     Returns:
-        The utility, None without any grade or verdict; and what it rests on: `gold`, a channel, or `unaudited`.
+        The utility, None without any grade or verdict that counts; and what it rests on: `gold`, a channel, or `unaudited`.
     """
     utility, basis = _score(grades, verdicts, policy)
     return (None if utility is None else round(utility, _DECIMALS)), basis
@@ -52,15 +53,41 @@ def _score(grades: Sequence[float], verdicts: Mapping[str, Sequence[float]], pol
     grade = _mean(grades) if grades else None
     if verdicts.get(GOLD):
         return _mean(verdicts[GOLD]), GOLD
-    channels = sorted(channel for channel, values in verdicts.items() if values)
-    if not channels:
+    said = {channel: _mean(values) for channel, values in verdicts.items() if values}
+    chosen = _choose_calibrated(said, policy) if policy.is_calibrated else _choose_believed(said, policy)
+    if chosen is None:
         return grade, (UNAUDITED if grade is not None else None)
-    # Without a calibration no payoff is known; the channel believed most decides, ties by name.
-    channel = min(channels, key=lambda name: (-policy.alphas.get(name, policy.default_alpha), name))
-    value = _mean(verdicts[channel])
-    if grade is None:
-        return value, channel
-    return deflate(grade, value, policy.alphas.get(channel, policy.default_alpha)), channel
+    channel, value, alpha = chosen
+    return (value if grade is None else deflate(grade, value, alpha)), channel
+
+
+_Choice = tuple[str, float, float]
+
+
+def _choose_believed(said: Mapping[str, float], policy: Policy) -> _Choice | None:
+    """Choose without a calibration, when no payoff is known: the channel believed most, ties by name."""
+    ranked = sorted((-policy.alphas.get(name, policy.default_alpha), name) for name in said)
+    return (ranked[0][1], said[ranked[0][1]], -ranked[0][0]) if ranked else None
+
+
+def _choose_calibrated(said: Mapping[str, float], policy: Policy) -> _Choice | None:
+    """Choose among what passed: the largest payoff, then the largest alpha, then the least name."""
+    ranked = []
+    for name, trust in policy.trusted.items():
+        members = trust.members or (name,)
+        if all(member in said for member in members):
+            value = _mean([said[member] for member in members])
+            ranked.append((-trust.payoff, -trust.alpha, name, value))
+    if not ranked:
+        return None
+    _, alpha, name, value = min(ranked)
+    return name, value, -alpha
+
+
+def rests_on_calibration(channels: Iterable[str]) -> bool:
+    """Tell whether a utility hangs on which channels are believed: some judged, and the truth is not known."""
+    names = set(channels)
+    return GOLD not in names and bool(names - {SELF})
 
 
 def rate_records(world: World, memory_id: str, policy: Policy) -> None:
@@ -71,6 +98,8 @@ def rate_records(world: World, memory_id: str, policy: Policy) -> None:
         node = _find_record(world, memory_id, verdict)
         if node is not None:
             by_record[node.id].append(verdict)
+    if any(rests_on_calibration({verdict.channel for verdict in found}) for found in by_record.values()):
+        policy = world.calibrate(policy)
     for node in records:
         _rate(node, by_record[node.id], policy)
 
@@ -83,6 +112,7 @@ def _rate(node: Node, verdicts: Sequence[Verdict], policy: Policy) -> None:
         if verdict.channel != SELF:
             channels[verdict.channel].append(verdict.value)
     node.utility, node.utility_basis = score_utility(grades, channels, policy)
+    node.calibration = policy.mark if rests_on_calibration(channels) else None
     statistics = {name: [round(_mean(values), _DECIMALS), len(values)] for name, values in sorted(channels.items())}
     if grades and (len(grades) > 1 or statistics):
         statistics[SELF] = [round(_mean(grades), _DECIMALS), len(grades)]

@@ -94,6 +94,12 @@ def test_equal_outcomes_have_one_id_and_others_have_another() -> None:
     assert len({build_outcome_id(outcome) for outcome in others}) == len(others)
 
 
+def test_a_field_that_came_later_leaves_ids_as_they_were() -> None:
+    """What says nothing of a calibration has the id that it had before there were any; what does has another."""
+    assert build_outcome_id(enriched()) == "31ab680d2e5c396ff92500fcf1a6233a"
+    assert build_outcome_id(enriched(calibration="cal-1")) != build_outcome_id(enriched())
+
+
 def test_what_is_written_forbids_unknown_fields() -> None:
     """An outcome says exactly what its schema says."""
     with pytest.raises(ValidationError, match="extra_forbidden"):

@@ -55,6 +55,7 @@ WRITES = st.fixed_dictionaries(
     },
 )
 REASONED = {"authority": SOURCES, "reason": TEXT}
+CHANNELS = st.fixed_dictionaries({"alpha": SHARES, "payoff": SHARES, "passes": st.booleans()}, optional={"members": ID_LISTS})
 DATA: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "memory.written": WRITES,
     "memory.read": st.fixed_dictionaries(
@@ -73,6 +74,10 @@ DATA: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "memory.erased": st.fixed_dictionaries(
         {"memory_id": IDS}, optional={"cascade": st.booleans(), "authority": SOURCES, "observed_at": TIMES}
     ),
+    "space.calibrated": st.fixed_dictionaries(
+        {"calibration": IDS, "channels": st.dictionaries(IDS, CHANNELS, max_size=3)}, optional=REASONED
+    ),
+    "memory.rated": st.fixed_dictionaries({"memory_ids": ID_LISTS}),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guardian.contracts.wire import CardWire
+from guardian.contracts.wire_card import CardWire
 from guardian.core.narrowing import Bar, Duty
 from guardian.induce.answer import FaultyAnswerError, build_schema, read_answer
 from guardian.induce.line import MAX_LINE, clean_line, list_runs

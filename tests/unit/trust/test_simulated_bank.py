@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import statistics
 
+import numpy as np
 import pytest
 
 from guardian.core.numbers.attractor import find_attractor, shoot_once
+from guardian.core.numbers.lucid import require_precision
 from guardian.trust.simulated_bank import BankModel, Countermeasure, SimulatedBank
 
 PAPER = {"kappa": 0.38, "leniency": 0.76, "sensitivity": 0.90, "base_error": 0.32}
@@ -50,6 +52,28 @@ def test_demoting_by_a_channel_lowers_the_attractor() -> None:
     blind = settle(BankModel(**PAPER, countermeasure=Countermeasure.DEMOTE, catch=0.3, false_alarm=0.3))
     assert good < plain - 0.15
     assert blind == pytest.approx(plain, abs=0.05)
+
+
+@pytest.mark.parametrize(("catch", "false_alarm"), [(0.6, 0.05), (0.6, 0.3), (0.2, 0.4)])
+def test_demoting_below_the_required_precision_makes_things_worse(catch: float, false_alarm: float) -> None:
+    """Of the bank's own episodes: what a detector's flags gain and harm is positive just where their precision is above rho*."""
+    gain, harm = 1.0, 2.0
+    random = np.random.default_rng(5)
+    accepted = [
+        one for one in SimulatedBank(BankModel(**PAPER), seed=5).run(6_000, keep_episodes=True).episodes if one.is_accepted
+    ]
+    flagged = [one.is_wrong for one in accepted if random.random() < (catch if one.is_wrong else false_alarm)]
+    worth = gain * sum(flagged) - harm * (len(flagged) - sum(flagged))
+    precision, required = statistics.fmean(flagged), require_precision(gain=gain, harm=harm)
+    assert (worth > 0) == (precision > required)
+    assert (worth > 0) == (false_alarm < 0.1)
+
+
+def test_a_detector_that_flags_the_right_ones_corrupts_the_bank() -> None:
+    """Demoting by flags less precise than the bank itself leaves a larger share of wrong ones to retrieve."""
+    plain = settle(BankModel(**PAPER))
+    perverse = settle(BankModel(**PAPER, countermeasure=Countermeasure.DEMOTE, catch=0.1, false_alarm=0.5))
+    assert perverse > plain + 0.1
 
 
 def test_superseding_lowers_the_share() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from guardian.core.numbers.attractor import (
     amplify_retrieval,
+    amplify_transition,
     err,
     find_attractor,
     find_collapse,
@@ -98,3 +100,30 @@ def test_retrieval_amplification_is_the_papers_formula(bias: float, temperature:
     lift, top = math.exp(bias / temperature), math.exp(1 / temperature)
     papers = lift * (wrong + right * top) / (wrong * lift + right * top)
     assert amplify_retrieval(bias, temperature=temperature, wrong=wrong, right=right) == pytest.approx(papers)
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.floats(min_value=0, max_value=1))
+def test_retrieval_amplification_lies_between_its_limits(wrong: int, right: int, bias: float) -> None:
+    """From 1, where the temperature flattens everything, to what lifts wrong ones past all right ones: (W + R) / W times their share."""
+    found = [amplify_retrieval(bias, temperature=t, wrong=wrong, right=right) for t in (1e9, 2.0, 0.5, 0.1)]
+    assert found[0] == pytest.approx(1, abs=1e-6)
+    assert found == sorted(found) or bias < 1e-6
+    # At full bias a wrong one is retrieved like a right one: the share of wrong ones is W / (W + R) and no more.
+    share = wrong / (wrong + right * math.exp(1 / 0.5))
+    full = amplify_retrieval(1.0, temperature=0.5, wrong=wrong, right=right)
+    assert full * share == pytest.approx(wrong / (wrong + right))
+
+
+def test_transition_amplification_is_the_ratio_of_the_rates() -> None:
+    """Without a bias 1; of an acceptance by a threshold it is the paper's leniency over the honest rate; nothing honest passes: infinite."""
+    random = Random(3)
+    grades = [random.gauss(0.3, 0.2) for _ in range(20_000)]
+
+    def accept(bias: float) -> float:
+        return sum(grade + bias >= 0.5 for grade in grades) / len(grades)
+
+    assert amplify_transition(0, rate=accept) == 1
+    assert amplify_transition(0.2, rate=accept) == pytest.approx(0.5 / 0.1587, rel=0.06)
+    assert amplify_transition(0.4, rate=accept) > amplify_transition(0.2, rate=accept)
+    assert amplify_transition(0.4, rate=lambda bias: bias) == math.inf
+    assert amplify_transition(0.4, rate=lambda _: 0.0) == 1

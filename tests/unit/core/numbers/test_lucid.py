@@ -88,3 +88,28 @@ def test_what_does_not_vary_has_no_correlation() -> None:
     assert measure([0.5], [0.5], [0.5]).beta == 0
     with pytest.raises(ValueError, match="as many"):
         measure([0.5], [], [0.5])
+
+
+def judge(rng: random.Random, truth: float, grade: float, kind: str) -> float:
+    """Judge an episode: as an oracle, as a channel that errs by itself in one of ten, or as one that sees what the agent saw."""
+    if kind == "oracle":
+        return truth
+    if kind == "checker":
+        return truth if rng.random() < 0.9 else 1 - truth
+    return grade if rng.random() < 0.97 else truth
+
+
+@pytest.mark.parametrize(("kind", "least", "most"), [("oracle", 1.0, 1.0), ("checker", 0.6, 0.9), ("regrader", 0.0, 0.05)])
+def test_what_is_recovered_of_graded_episodes(kind: str, least: float, most: float) -> None:
+    """Monte Carlo, yes-or-no episodes that the agent accepts leniently: the share of an oracle's payoff is what deflation really removes."""
+    rng = random.Random(11)
+    truths = [float(rng.random() < 0.6) for _ in range(20_000)]
+    grades = [float(rng.random() < (0.9 if truth else 0.76)) for truth in truths]
+    verdicts = [judge(rng, truth, grade, kind) for truth, grade in zip(truths, grades, strict=True)]
+    found = measure(grades, verdicts, truths)
+    moments = {"beta": found.beta, "var_bias": found.var_bias, "var_noise": found.var_noise}
+    alpha = choose_alpha(**moments) if kind != "regrader" else 0.5
+    left = [r - alpha * (r - v) - u for r, v, u in zip(grades, verdicts, truths, strict=True)]
+    removed = (found.var_bias - covary(left, left)) / found.var_bias
+    assert least - 1e-9 <= removed <= most + 1e-9
+    assert (found.beta > 0.95) == (kind == "regrader")

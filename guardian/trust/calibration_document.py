@@ -1,0 +1,131 @@
+"""A calibration as a document: what `guardian audit report` exports, and what `guardian audit activate` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guardian.contracts.wire import ChannelTrustWire, Id
+from guardian.core.model import ChannelTrust
+from guardian.core.moment import format_time
+from guardian.errors import ConfigError
+from guardian.trust.calibrate import EVERYWHERE, LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS, Assessment, Calibration
+
+FORMAT = "guardian-calibration/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Calibrations of one run, with what they were asked with.
+
+    Attributes:
+        gain, harm: g and h, of demoting a wrong record and a right one.
+        calibrations: Over all spaces first, then over those of each pattern.
+    """
+
+    made_at: datetime
+    gain: float
+    harm: float
+    calibrations: tuple[Calibration, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activatable:
+    """What of a document is activated: the id and the channels, for the spaces of a pattern."""
+
+    id: str
+    spaces: str
+    channels: dict[str, ChannelTrust]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    id: Id
+    spaces: str
+    trusts: dict[Id, ChannelTrustWire]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    format: Literal["guardian-calibration/1"]
+    calibrations: list[_Entry] = Field(min_length=1)
+
+
+def build_document(report: Report) -> dict[str, Any]:
+    """Build the document: all figures with intervals and sample sizes, the decision on each channel, and what an activation sends."""
+    return {
+        "format": FORMAT,
+        "made_at": format_time(report.made_at),
+        "gain": report.gain,
+        "harm": report.harm,
+        "rules": {"least_labelled": LEAST_LABELLED, "least_truth": LEAST_TRUTH, "most_bias": MOST_BIAS},
+        "calibrations": [describe_calibration(one) for one in report.calibrations],
+    }
+
+
+def dump_document(report: Report) -> bytes:
+    """Give the document as indented JSON."""
+    return orjson.dumps(build_document(report), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def describe_calibration(calibration: Calibration) -> dict[str, Any]:
+    """Give a calibration as a plain mapping."""
+    plain = asdict(calibration)
+    del plain["cells"]
+    return plain | {
+        "id": calibration.id,
+        "alphas": calibration.alphas,
+        "payoffs": calibration.payoffs,
+        "channels": [_describe(one) for one in calibration.channels],
+        "ensembles": [_describe(one) for one in calibration.ensembles],
+        "trusts": {name: _describe_trust(trust) for name, trust in calibration.trusts.items()},
+    }
+
+
+def _describe(one: Assessment) -> dict[str, Any]:
+    return {**asdict(one), "passes": one.passes, "usable_alpha": one.usable_alpha}
+
+
+def _describe_trust(trust: ChannelTrust) -> dict[str, Any]:
+    plain = asdict(trust)
+    return plain if trust.members else {name: value for name, value in plain.items() if name != "members"}
+
+
+def read_document(content: bytes, *, name: str) -> list[Activatable]:
+    """Read what a document lets activate.
+
+    Raises:
+        ConfigError: It is no such document.
+    """
+    try:
+        document = _Document.model_validate_json(content)
+    except ValidationError as exc:
+        fault = exc.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"])) or "it"
+        raise ConfigError(
+            f"{name} is no calibration: {place}: {fault['msg']}.",
+            mend="export one with `guardian audit report --export FILE.json`.",
+        ) from exc
+    return [_build_activatable(entry) for entry in document.calibrations]
+
+
+def _build_activatable(entry: _Entry) -> Activatable:
+    channels = {
+        name: ChannelTrust(alpha=one.alpha, payoff=one.payoff, passes=one.passes, members=tuple(sorted(set(one.members or ()))))
+        for name, one in sorted(entry.trusts.items())
+    }
+    return Activatable(id=entry.id, spaces=entry.spaces, channels=channels)
+
+
+def choose_calibration(space: str, calibrations: Sequence[Activatable]) -> Activatable | None:
+    """Choose for a space: the first whose pattern matches and is not every space, else that of every space."""
+    matching = [one for one in calibrations if fnmatchcase(space, one.spaces)]
+    return next((one for one in matching if one.spaces != EVERYWHERE), matching[0] if matching else None)
