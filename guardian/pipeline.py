@@ -18,7 +18,7 @@ from datetime import datetime
 from guardian.contracts.message import build_messages, build_tombstone
 from guardian.core.decide import decide, initial_needs
 from guardian.core.intake import Disposition
-from guardian.core.model import Corrected, Event
+from guardian.core.model import Corrected, Event, Induced
 from guardian.core.needs import Key, Needs
 from guardian.core.payload import forget_permissions
 from guardian.core.plan import Outcome, Plan
@@ -308,7 +308,7 @@ def _count(plan: Plan, report: BatchReport) -> None:
         if outcome.correction is not None and outcome.disposition is not Disposition.DUPLICATE:
             report.felled += len(outcome.correction.felled)
         record = outcome.record
-        if record is None or outcome.disposition is not Disposition.APPLIED:
+        if record is None or outcome.disposition is not Disposition.APPLIED or isinstance(outcome.event, Induced):
             continue
         report.born_superseded += record.record_id in made and record.is_born_superseded
         report.refused_claims += record.claimed_verified and not record.is_verified

@@ -16,6 +16,8 @@ from typing import Any, cast
 import orjson
 
 from guardian.contracts.codec import DecodePolicy, decode, encode_event
+from guardian.core.claim import build_revision, digest_text
+from guardian.core.induction import digest_content
 from guardian.core.model import (
     Audited,
     Calibrated,
@@ -23,10 +25,13 @@ from guardian.core.model import (
     Deleted,
     Erased,
     Event,
+    Induced,
     Linked,
+    MemoryKind,
     Rated,
     Read,
     Retracted,
+    SourceKind,
     Written,
 )
 
@@ -274,6 +279,64 @@ def erased(
         observed_at=None if observed is None else at(observed),
     )
     return cast("Erased", event_of(envelope("memory.erased", data, t=t, space=space, source=source, id=id)))
+
+
+def induced(
+    of: Written,
+    *,
+    card: Mapping[str, Any] | None = None,
+    narrowing: Mapping[str, Any] | None = None,
+    inducer: str = "stub",
+    version: str = "card-1",
+    confidence: float = 0.9,
+    digest: str | None = None,
+    by: str | None = "tool",
+    t: When = 0,
+    source: str = "/guardian/inducer",
+    id: str | None = None,
+) -> Induced:
+    """Build what a model said of the revision that a write made; `digest` is that of its very content unless given."""
+    parents = None if of.parents is None else [name for name in of.parents if name != of.memory_id]
+    data = _named(
+        memory_id=of.memory_id,
+        revision=build_revision(observed_at=of.observed_at, text=of.text, parents=parents),
+        observed_at=at(of.observed_at),
+        digest=digest or content_digest(of),
+        inducer=inducer,
+        version=version,
+        confidence=confidence,
+        card=card,
+        narrowing=narrowing,
+        authority=_origin(by),
+    )
+    return cast("Induced", event_of(envelope("memory.induced", data, t=t, space=of.space, source=source, id=id)))
+
+
+def content_digest(of: Written) -> str:
+    """Digest what a write says by itself, as far as a card is made from it."""
+    return digest_content(
+        text_digest=digest_text(of.text),
+        kind=of.kind or MemoryKind.OTHER,
+        source_kind=of.source.kind if of.source is not None else SourceKind.UNKNOWN,
+    )
+
+
+def card_data(**more: Any) -> dict[str, Any]:
+    """Build the card of an induction as it stands on the wire."""
+    setting = {
+        "request": "what the gate is",
+        "evidence": "a newer notice",
+        "support": "none",
+        "scope": "the airport",
+        "limitation": "gates change",
+    }
+    return {
+        "task_types": ["question answering"],
+        "settings": [setting],
+        "distinctions": ["an announcement, not an observation"],
+        "rules": [{"condition": "a newer notice disagrees", "influence": "no influence"}],
+        "summary": "An announcement of a gate.",
+    } | more
 
 
 def trust(alpha: float, payoff: float = 0.1, *, passes: bool = True, members: Sequence[str] = ()) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from guardian.chat.port import ChatModel, ChatReply, ChatRequest, LaterError
 _BYTES_PER_TOKEN: Final = 3
 # Spaces whose spending of the day is kept apart; those that spent least make room.
 _MAX_SPACES: Final = 65_536
+_OF_SPACE: Final = "tokens of this space"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +141,13 @@ class Budget:
         limits = self.limits
         accounts = (
             ("tokens", self._spent + tokens, limits.tokens_per_day),
-            ("tokens of this space", self._by_space.get(space, 0.0) + tokens, limits.space_tokens_per_day),
+            (_OF_SPACE, self._by_space.get(space, 0.0) + tokens, limits.space_tokens_per_day),
             ("money", self._cost + cost, limits.cost_per_day),
         )
         for name, spent, limit in accounts:
             if limit is not None and spent > limit:
-                raise LaterError(f"the {name} of this day are used up", wait_s=_until_midnight(now))
+                message = f"the {name} of this day are used up"
+                raise LaterError(message, wait_s=_until_midnight(now), is_for_one=name == _OF_SPACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,12 @@ class LaterError(DependencyError):
 
     Attributes:
         wait_s: Seconds after which it is worth asking again; None where nobody knows.
+        is_for_one: It is the budget of one space that is used up; others may go on.
     """
 
-    def __init__(self, message: str, *, wait_s: float | None = None) -> None:
+    def __init__(self, message: str, *, wait_s: float | None = None, is_for_one: bool = False) -> None:
         self.wait_s = wait_s
+        self.is_for_one = is_for_one
         super().__init__(message, dependency="model")
 
 

@@ -16,6 +16,7 @@ from guardian.cli.audit import audit
 from guardian.cli.audit_calibration import activate, deactivate, recompute
 from guardian.cli.audit_families import families
 from guardian.cli.audit_run import run as audit_run
+from guardian.cli.cards import cards
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
 from guardian.cli.dead_letters import dead_letters
@@ -75,6 +76,7 @@ audit.command("deactivate")(deactivate)
 audit.command("recompute")(recompute)
 audit.command("run")(audit_run)
 app.add_typer(audit, name="audit")
+app.add_typer(cards, name="cards")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")

@@ -271,8 +271,20 @@ class AlertNotice(Outcome):
     runbook: str = Field(description="Where to read what to do.")
 
 
+class CardRequest(Outcome):
+    """A record that a model is to write a card for, off the write path. Its text is read from the store."""
+
+    published_to: ClassVar[str] = "guardian.card-requests"
+    event_type: ClassVar[str] = "guardian.card.requested"
+
+    space: str = Field(description="The memory bank.")
+    memory_id: str = Field(description="The memory.")
+    revision: str = Field(description="The revision of the memory.")
+    record_id: str = Field(description="UUID of the record in the store.")
+
+
 # What agents on side topics are asked; a worker needs such a topic only where one of its roles answers it.
-REQUEST_MODELS: tuple[type[Outcome], ...] = (AuditRequest,)
+REQUEST_MODELS: tuple[type[Outcome], ...] = (AuditRequest, CardRequest)
 OUTCOME_MODELS: tuple[type[Outcome], ...] = (
     EnrichedRecord,
     SupersessionNotice,

@@ -12,6 +12,7 @@ from typing import Any
 
 from guardian.contracts import wire
 from guardian.contracts.admission import Reading
+from guardian.contracts.card import read_card, read_narrowing, write_induction
 from guardian.contracts.reason import Reason, build_record_error
 from guardian.core.model import (
     Audited,
@@ -23,6 +24,7 @@ from guardian.core.model import (
     Erased,
     Event,
     EventRef,
+    Induced,
     Linked,
     Rated,
     Read,
@@ -223,6 +225,24 @@ def _erased(reading: Reading, given: wire.ErasedData, ref: EventRef, space: str)
     )
 
 
+def _induced(reading: Reading, given: wire.InducedData, ref: EventRef, space: str) -> Induced:
+    card = None if given.card is None else read_card(given, given.card)
+    return Induced(
+        ref=ref,
+        space=space,
+        memory_id=given.memory_id,
+        revision=given.revision,
+        observed_at=reading.read_past_time(given.observed_at, ref.time, "data.observed_at"),
+        digest=given.digest,
+        inducer=given.inducer,
+        version=given.version,
+        confidence=given.confidence,
+        card=card,
+        narrowing={} if given.narrowing is None else read_narrowing(given.narrowing),
+        authority=reading.read_source(given.authority),
+    )
+
+
 def _calibrated(reading: Reading, given: wire.CalibratedData, ref: EventRef, space: str) -> Calibrated:
     return Calibrated(
         ref=ref,
@@ -253,6 +273,7 @@ _TO_CORE: dict[str, Callable[[Reading, Any, EventRef, str], Event]] = {
     "memory.deleted": _deleted,
     "memory.linked": _linked,
     "memory.erased": _erased,
+    "memory.induced": _induced,
     "space.calibrated": _calibrated,
     "memory.rated": _rated,
 }
@@ -266,6 +287,7 @@ EVENT_TYPES: dict[type[Event], str] = {
     Deleted: "memory.deleted",
     Linked: "memory.linked",
     Erased: "memory.erased",
+    Induced: "memory.induced",
     Calibrated: "space.calibrated",
     Rated: "memory.rated",
 }
@@ -292,6 +314,8 @@ def to_data(event: Event) -> dict[str, Any]:
         case Corrected(inline=Written() as inline):
             del data["inline"]
             data["replacement"] = to_data(inline)
+        case Induced():
+            data |= write_induction(event)
         case Calibrated():
             data["channels"] = {name: _channel_data(one) for name, one in event.channels.items()}
         case Written():

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Discriminator,
     Field,
@@ -26,6 +25,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from guardian.contracts.wire_card import CardWire, NarrowingWire
+from guardian.contracts.wire_model import WireModel
 from guardian.core.model import Confidence, Extent, MemoryKind, SourceKind
 
 # RFC 3339 with an optional offset: a naive time is read as UTC. A blank instead of the T is allowed there too.
@@ -55,12 +56,6 @@ Ids = Annotated[tuple[Id, ...], Field(fail_fast=True)]
 Vector = Annotated[tuple[StrictFloat, ...], Field(fail_fast=True)]
 Time = Annotated[datetime, PlainValidator(parse_time), WithJsonSchema({"type": "string", "format": "date-time"})]
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
-
-
-class WireModel(BaseModel):
-    """Anything Guardian reads: frozen, and unknown fields stay."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class SourceWire(WireModel):
@@ -205,6 +200,21 @@ class ErasedData(WireModel):
     observed_at: Time | None = Field(None, description="Revisions observed up to here are erased; default: the envelope's time.")
 
 
+class InducedData(WireModel):
+    """Data of `memory.induced`; believed from Guardian's own inducer only."""
+
+    memory_id: Id = Field(description="The memory.")
+    revision: Id = Field(description="The revision whose text was shown to the model.")
+    observed_at: Time = Field(description="When that revision was observed; an erasure covers the card by it.")
+    digest: Id = Field(description="Of the content that was shown; a record that says something else keeps its card.")
+    inducer: Id = Field(description="The model.")
+    version: Id = Field(description="Version of what the model was asked.")
+    confidence: Share = Field(description="Agreement of its samples, in [0, 1].")
+    card: CardWire | None = Field(None, description="The card; absent leaves the card that rules made.")
+    narrowing: NarrowingWire | None = Field(None, description="What the permission loses.")
+    authority: SourceWire | None = Field(None, description="On whose word; a tool, as far as the event's origin may claim that.")
+
+
 class ChannelTrustWire(WireModel):
     """What a calibration says of an evidence channel, or of the mean of several."""
 
@@ -298,6 +308,13 @@ class ErasedEvent(Envelope):
     data: ErasedData = Field(description="What happened.")
 
 
+class InducedEvent(Envelope):
+    """Guardian's inducer: a model said under which conditions a revision may be used."""
+
+    type: Literal["memory.induced"] = Field(description="Event type.")
+    data: InducedData = Field(description="What happened.")
+
+
 class CalibratedEvent(Envelope):
     """An authority activates a calibration: which evidence channels may demote in the space, and how far each is believed."""
 
@@ -321,6 +338,7 @@ WireEvent = (
     | DeletedEvent
     | LinkedEvent
     | ErasedEvent
+    | InducedEvent
     | CalibratedEvent
     | RatedEvent
 )
@@ -334,6 +352,7 @@ EVENT_MODELS: dict[str, type[WireEvent]] = {
     "memory.deleted": DeletedEvent,
     "memory.linked": LinkedEvent,
     "memory.erased": ErasedEvent,
+    "memory.induced": InducedEvent,
     "space.calibrated": CalibratedEvent,
     "memory.rated": RatedEvent,
 }

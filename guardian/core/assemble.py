@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
+from guardian.core.carding import make_card
 from guardian.core.chain import VERIFIED_PREFIX, Standing
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, dump_correction, dump_link, place_in_chain
@@ -19,11 +20,10 @@ from guardian.core.model import (
     Erased,
     Event,
     EventRef,
+    Induced,
     Linked,
     Rated,
     Retracted,
-    Scope,
-    Source,
     Status,
     Written,
 )
@@ -32,7 +32,6 @@ from guardian.core.payload import build_reasons, dump_node, is_mixed, name_via
 from guardian.core.plan import CorrectionView, FelledView, Outcome, Plan, Question, RecordView
 from guardian.core.point import HEAVY_FIELDS, Patch, Phase, Upsert
 from guardian.core.policy import name_calibration
-from guardian.core.rules.card import induce_card
 
 # Fields that others write: the fence of the store, and the mark that a vector is still to be filled in.
 FOREIGN_FIELDS = frozenset({"version", "pending"})
@@ -154,7 +153,7 @@ def _assemble_nodes(decision: Decision) -> tuple[list[Upsert], dict[_Rank, list[
     inferred = 0
     for node in _order_children_first(decision):
         if node.is_record and node.whole and (node.stored is None or node.id in decision.world.dirty):
-            _induce(node)
+            make_card(node, decision.world)
         payload = dump_node(node)
         if node.stored is None:
             upserts.append(Upsert(id=node.id, payload=payload))
@@ -178,25 +177,6 @@ def _order_children_first(decision: Decision) -> list[Node]:
     order = [node_id for component in reversed(decision.order) for node_id in component]
     rest = [node_id for node_id in decision.recomputed if node_id not in decision.ordered]
     return [nodes[node_id] for node_id in (*rest, *order) if node_id in nodes]
-
-
-def _induce(node: Node) -> None:
-    event = node.claims[0].event
-    node.card = induce_card(
-        text=event.text,
-        kind=node.kind,
-        source=node.claimed_source or Source(),
-        scope=node.scope or Scope(),
-        subject=node.subject,
-        verified=node.is_verified,
-        confidence=event.confidence,
-        has_parents=bool(node.edges),
-        valid_from=event.valid_from,
-        valid_until=event.valid_until,
-        episode=event.episode,
-        observed_at=event.observed_at,
-        digest=node.text_digest or "",
-    )
 
 
 def _diff(stored: Mapping[str, Any], payload: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
@@ -223,6 +203,8 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
     if node is not None and node.is_record:
         record = build_record_view(node)
         questions += _ask_about_record(decision, node)
+    elif isinstance(event, Induced) and disposition is not Disposition.DISPUTED:
+        record = _view_induced(decision, event)
     standings = _find_standings(decision, position, node)
     if standings:
         correction = _build_correction_view(decision, standings)
@@ -230,6 +212,14 @@ def _build_outcome(decision: Decision, position: int, event: Event) -> Outcome:
         if correction.is_waiting and isinstance(event, Corrected):
             disposition = Disposition.WAITING
     return Outcome(event=event, disposition=disposition, record=record, correction=correction, questions=tuple(questions))
+
+
+def _view_induced(decision: Decision, event: Induced) -> RecordView | None:
+    """Give the record that an induction speaks of as it stands now, if it is there."""
+    for node in decision.world.revisions(event.memory_id):
+        if node.is_record and node.revision == event.revision:
+            return build_record_view(node)
+    return None
 
 
 def _is_rated_anew(decision: Decision, event: Rated) -> bool:
@@ -282,6 +272,7 @@ def build_record_view(node: Node) -> RecordView:
         kind=node.kind,
         subject=node.subject,
         is_verified=node.is_verified,
+        induced=node.induced,
         claimed_verified=any(claim.event.verified for claim in node.claims),
         is_born_superseded=any(node.reached[key].effective_at <= node.order[0] for key in node.felled),
     )
@@ -332,7 +323,7 @@ def _build_dispute(event: Event) -> Question:
     authority = None
     if isinstance(event, Corrected):
         subjects, authority = event.targets, event.authority
-    elif isinstance(event, (Erased, Linked)):
+    elif isinstance(event, (Erased, Linked, Induced)):
         subjects, authority = (event.memory_id,), event.authority
     elif isinstance(event, (Retracted, Calibrated)):
         authority = event.authority

@@ -23,6 +23,7 @@ from guardian.core.model import (
     Deleted,
     Erased,
     Event,
+    Induced,
     Linked,
     Rated,
     Read,
@@ -35,6 +36,7 @@ from guardian.core.plan import Plan
 from guardian.core.point import PointKind
 from guardian.core.policy import Policy
 from guardian.core.rules.erasure import settle_erasures
+from guardian.core.rules.induction import mark_inductions
 from guardian.core.rules.lineage import close_descendants, derive_lineage, sort_nodes
 from guardian.core.rules.provenance import (
     find_readers,
@@ -99,7 +101,7 @@ def initial_needs(events: Sequence[Event]) -> Needs:
             case Retracted():
                 needs.ids.add(build_retraction_id(event.space, event.event_source, event.event_id))
                 needs.events.add((event.space, build_event_key(event.event_source, event.event_id)))
-            case Deleted() | Erased() | Linked():
+            case Deleted() | Erased() | Linked() | Induced():
                 _need_memory(needs, event.space, event.memory_id)
                 for parent in event.add if isinstance(event, Linked) else ():
                     needs.memories.add((event.space, parent))
@@ -172,7 +174,15 @@ def _need_written(needs: Needs, event: Written) -> None:
 def _decide_space(space: str, events: Sequence[Event], snapshot: Snapshot, policy: Policy) -> Decision | Needs:
     world = World(space, snapshot.points(space), snapshot.asked)
     decision = Decision(world, take_in(world, events, policy), policy)
-    for stage in (_settle_texts, _settle_lineage, _settle_corrections, _settle_reach, _settle_standing, _settle_questions):
+    for stage in (
+        _settle_texts,
+        _settle_cards,
+        _settle_lineage,
+        _settle_corrections,
+        _settle_reach,
+        _settle_standing,
+        _settle_questions,
+    ):
         stage(decision)
         if world.missing:
             return world.missing
@@ -243,6 +253,12 @@ def _is_named(world: World, node: Node) -> bool:
         return True
     world.named_children(node.memory_id)
     return bool(world.by_parent.get(node.id))
+
+
+def _settle_cards(decision: Decision) -> None:
+    """What models said of the touched records, as far as it was said of this content."""
+    for memory_id in sorted(decision.world.touched):
+        mark_inductions(decision.world, memory_id)
 
 
 def _settle_lineage(decision: Decision) -> None:

@@ -29,6 +29,7 @@ from guardian.core.fact import (
     dump_retraction,
     dump_verdict,
 )
+from guardian.core.induction import build_induction, dump_induction, is_believed
 from guardian.core.model import (
     Audited,
     Calibrated,
@@ -36,6 +37,7 @@ from guardian.core.model import (
     Deleted,
     Erased,
     Event,
+    Induced,
     Linked,
     Rated,
     Read,
@@ -123,19 +125,22 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
             link = build_link(event)
             world.touched.add(event.memory_id)
             return _store(world, intake, link.id, dump_link(link, world.space), world.links[event.memory_id], link)
-        case Deleted():
-            ending = build_ending(event)
-            world.touched.add(event.memory_id)
-            return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
-        case Erased():
-            if not policy.trusts(event.authority):
-                return Disposition.DISPUTED
-            intake.erased.add(event.memory_id)
-            ending = build_ending(event)
-            world.touched.add(event.memory_id)
-            return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
+        case Deleted() | Erased():
+            return _take_ending(world, event, policy, intake)
+        case Induced():
+            return _take_induced(world, event, intake)
         case Retracted():
             return Disposition.APPLIED  # taken in before
+
+
+def _take_ending(world: World, event: Deleted | Erased, policy: Policy, intake: Intake) -> Disposition:
+    if isinstance(event, Erased):
+        if not policy.trusts(event.authority):
+            return Disposition.DISPUTED
+        intake.erased.add(event.memory_id)
+    ending = build_ending(event)
+    world.touched.add(event.memory_id)
+    return _store(world, intake, ending.id, dump_ending(event), world.endings[event.memory_id], ending)
 
 
 def _store(
@@ -337,6 +342,20 @@ def _take_audited(world: World, event: Audited, policy: Policy, intake: Intake) 
     world.verdicts(event.memory_id)  # asks for them
     known = world.verdict_facts[event.memory_id]
     return _store(world, intake, verdict.id, dump_verdict(event), known, verdict)
+
+
+def _take_induced(world: World, event: Induced, intake: Intake) -> Disposition:
+    """Keep the latest induction of a revision; an earlier one that comes later says nothing any more."""
+    if not is_believed(event):
+        return Disposition.DISPUTED
+    induction = build_induction(event)
+    world.touched.add(event.memory_id)
+    known = world.inductions(event.memory_id).get(induction.id)
+    if known is not None and known.ref.order >= induction.ref.order:
+        return Disposition.DUPLICATE
+    world.induction_facts[event.memory_id][induction.id] = induction
+    intake.payloads[induction.id] = dump_induction(induction, world.space)
+    return Disposition.APPLIED
 
 
 def _take_calibrated(world: World, event: Calibrated, policy: Policy, intake: Intake) -> Disposition:

@@ -293,6 +293,34 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Induced:
+    """`memory.induced`: a model said under which conditions a revision may be used.
+
+    Attributes:
+        revision: Which revision.
+        observed_at: When that was observed.
+        digest: Of the content that was shown to the model.
+        inducer, version: The model, and the version of what it was asked.
+        confidence: Agreement of its samples, in [0, 1].
+        card: The card as `Card.to_json` gives it; None leaves the rules' card.
+        narrowing: What the permission loses, as `Narrowing.to_json` gives it.
+    """
+
+    ref: EventRef
+    space: str
+    memory_id: str
+    revision: str
+    observed_at: datetime
+    digest: str
+    inducer: str
+    version: str
+    confidence: float
+    card: Mapping[str, Any] | None = None
+    narrowing: Mapping[str, Any] = field(default_factory=dict)
+    authority: Authority | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
     """`space.calibrated`: some authority activates a calibration for the space, from `effective_at` on.
 
@@ -319,4 +347,4 @@ class Rated:
     memory_ids: tuple[str, ...]
 
 
-Event = Written | Read | Corrected | Audited | Retracted | Deleted | Linked | Erased | Calibrated | Rated
+Event = Written | Read | Corrected | Audited | Retracted | Deleted | Linked | Erased | Induced | Calibrated | Rated

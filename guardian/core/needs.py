@@ -17,7 +17,7 @@ class Needs:
 
     Attributes:
         memories: All nodes (records, tombstones, the unseen) and all deletions, links and erasures of a memory id.
-        verdicts: Verdicts on a memory id.
+        verdicts: Verdicts on a memory id, and what models said of its revisions.
         mentions: Corrections that have the memory id among their `mentions`.
         corrected_subjects: Corrections that name the subject.
         subjects: Records with the subject.

@@ -19,6 +19,7 @@ from guardian.core.claim import (
     digest_text,
 )
 from guardian.core.model import MemoryKind, Scope, Slot, Source, SourceKind, Status
+from guardian.core.narrowing import Mark
 from guardian.core.point import PointKind, build_point_id
 
 # An id no memory can have (ids hold no NUL): marks records whose roots were cut, so that a family read finds them too.
@@ -90,6 +91,7 @@ class Node:
         felled: Keys of the corrections that reach it and do not exempt it.
         has_family_roots: Whether every root of it is seen and of a kind that a family stands or falls with.
         has_standing_root: Whether some root of it is neither felled nor erased.
+        induced: What a model's induction of this very content says.
         cascade_until: Erasures with cascade reach the memory up to this time.
         calibration: Mark of the calibration that the utility was made by; None where it hangs on none, or without any.
     """
@@ -158,6 +160,7 @@ class Node:
     calibration: str | None = None
     verdicts: dict[str, Any] | None = None
     card: Card | None = None
+    induced: Mark | None = None
 
     @property
     def order(self) -> tuple[datetime, str]:

@@ -23,6 +23,7 @@ from guardian.core.claim import (
 )
 from guardian.core.model import MemoryKind, Slot, SourceKind, Status
 from guardian.core.moment import format_optional, format_time, parse_optional, parse_time
+from guardian.core.narrowing import Mark
 from guardian.core.node import TRUNCATED_ROOT, Edge, Node, Reach
 from guardian.core.permission import forget_merged
 from guardian.core.point import Point, PointKind
@@ -65,6 +66,7 @@ def load_node(point: Point) -> Node:
         utility_basis=payload.get("utility_basis"),
         calibration=payload.get("calibration"),
         verdicts=lineage.get("vd"),
+        induced=Mark.from_json(lineage["in"]) if "in" in lineage else None,
     )
     _load_lineage(node, payload, lineage)
     if kind is PointKind.RECORD:
@@ -141,6 +143,7 @@ def _dump_lineage(node: Node) -> dict[str, Any]:
         "cr": node.current_revision if not node.is_current else None,
         "db": node.deleted_by,
         "vd": node.verdicts or None,
+        "in": None if node.induced is None else node.induced.to_json(),
     }
     return {name: value for name, value in lineage.items() if value is not None}
 

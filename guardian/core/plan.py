@@ -8,6 +8,7 @@ from datetime import datetime
 
 from guardian.core.intake import Disposition
 from guardian.core.model import Event, EventRef, Extent, MemoryKind, Slot, Status
+from guardian.core.narrowing import Mark
 from guardian.core.point import Phase
 
 
@@ -16,6 +17,7 @@ class RecordView:
     """A record as it stands after the decision.
 
     Attributes:
+        induced: What a model's induction of this content says, if there is one.
         calibration: Id of the calibration the utility was made by; None where it hangs on none, or without any.
         is_born_superseded: A correction that felled it was in effect when it was observed already.
     """
@@ -37,6 +39,7 @@ class RecordView:
     calibration: str | None
     kind: MemoryKind
     subject: str | None
+    induced: Mark | None
     is_verified: bool
     claimed_verified: bool
     is_born_superseded: bool

@@ -4,8 +4,8 @@ A payload is what Qdrant keeps beside the vectors: text, numbers, and lists of t
 each, since nested objects more than halve the write rate. Flags are the keywords `yes` and `no`.
 
 Node points (what has lineage): `record`, `tombstone`, `unseen`. Fact points: `correction`, `retraction`, `verdict`, `read`,
-`deletion`, `link`, `erasure`, `calibration`. Operational points: `drift`, `alert`. The id of every point is a UUIDv5 of its identity, so
-writing twice is writing once.
+`deletion`, `link`, `erasure`, `induction`, `calibration`. Operational points: `drift`, `alert`. The id of every point is a UUIDv5 of its
+identity, so writing twice is writing once.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class PointKind(StrEnum):
     DELETION = "deletion"
     LINK = "link"
     ERASURE = "erasure"
+    INDUCTION = "induction"
     CALIBRATION = "calibration"
     DRIFT = "drift"
     ALERT = "alert"

@@ -25,6 +25,7 @@ from guardian.core.fact import (
     load_read,
     load_verdict,
 )
+from guardian.core.induction import Induction, load_induction
 from guardian.core.needs import Needs
 from guardian.core.node import TRUNCATED_ROOT, Edge, Node, build_unseen
 from guardian.core.payload import load_node
@@ -68,6 +69,7 @@ class World:
         self.links: dict[str, dict[str, LinkFact]] = defaultdict(dict)
         self.endings: dict[str, dict[str, Ending]] = defaultdict(dict)
         self.verdict_facts: dict[str, dict[str, Verdict]] = defaultdict(dict)
+        self.induction_facts: dict[str, dict[str, Induction]] = defaultdict(dict)
         self.reads: dict[str, ReadFact] = {}
         self.by_mention: dict[str, dict[str, Correction]] = defaultdict(dict)
         self.by_corrected_subject: dict[str, dict[str, Correction]] = defaultdict(dict)
@@ -105,6 +107,8 @@ class World:
             self.add_correction(correction)
         elif kind is PointKind.VERDICT:
             self.verdict_facts[payload["memory_id"]][point.id] = load_verdict(point.id, payload)
+        elif kind is PointKind.INDUCTION:
+            self.induction_facts[payload["memory_id"]][point.id] = load_induction(point.id, payload)
         elif kind is PointKind.READ:
             self.add_read(load_read(point.id, payload))
         elif kind is PointKind.LINK:
@@ -276,6 +280,11 @@ class World:
         """Give the standing verdicts on a memory, in the order of events."""
         self._ask("verdicts", memory_id)
         return sorted(self.verdict_facts.get(memory_id, {}).values(), key=lambda verdict: verdict.ref.order)
+
+    def inductions(self, memory_id: str) -> dict[str, Induction]:
+        """Give what models said of the revisions of a memory, by point id."""
+        self._ask("verdicts", memory_id)
+        return self.induction_facts.get(memory_id, {})
 
     def calibrate(self, policy: Policy) -> Policy:
         """Give the policy of the space under the calibration in force."""

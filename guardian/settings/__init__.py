@@ -6,6 +6,7 @@ Only wiring and cli read it. Every field says its unit and meaning; secrets prin
 from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.chat import ChatSettings
 from guardian.settings.drift import AlertSettings, DriftSettings
+from guardian.settings.induce import InduceSettings
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
@@ -19,6 +20,7 @@ __all__ = [
     "ChatSettings",
     "DriftSettings",
     "EmbeddingSettings",
+    "InduceSettings",
     "IngressSettings",
     "JudgeSettings",
     "KafkaSettings",

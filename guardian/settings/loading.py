@@ -23,6 +23,7 @@ from guardian.errors import ConfigError
 from guardian.mapping import EventMap
 from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.drift import AlertSettings, DriftSettings
+from guardian.settings.induce import InduceSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
@@ -46,6 +47,7 @@ class Settings(BaseSettings):
     spaces: dict[str, TrustSettings] = Field(default_factory=dict, description="Space pattern -> trust of these spaces, whole.")
     audit: AuditSettings = Field(default_factory=AuditSettings)
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
+    induce: InduceSettings = Field(default_factory=InduceSettings)
     policy: PolicySettings = Field(default_factory=PolicySettings)
     drift: DriftSettings = Field(default_factory=DriftSettings)
     alerts: AlertSettings = Field(default_factory=AlertSettings)
@@ -53,10 +55,10 @@ class Settings(BaseSettings):
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."
     )
-    roles: frozenset[Literal["guard", "ingress", "auditor"]] = Field(
-        frozenset({"guard", "ingress", "auditor"}),
+    roles: frozenset[Literal["guard", "ingress", "auditor", "inducer"]] = Field(
+        frozenset({"guard", "ingress", "auditor", "inducer"}),
         description="What a worker does: guard reads the canonical topic, ingress forwards agents' topics to it, auditor has the "
-        "channels of audit judge.",
+        "channels of audit judge, inducer has the model of induce write cards.",
     )
     state_dir: Path = Field(Path(".guardian"), description="Folder for checkpoints of replays and the worker's own files.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")

@@ -87,7 +87,7 @@ class KeySet:
 # `ids` is the only set of `Needs` that is not here: those are looked up by point id.
 KEY_SETS = (
     KeySet("memories", NODES | {PointKind.DELETION, PointKind.LINK, PointKind.ERASURE}, "memory_id"),
-    KeySet("verdicts", frozenset({PointKind.VERDICT}), "memory_id"),
+    KeySet("verdicts", frozenset({PointKind.VERDICT, PointKind.INDUCTION}), "memory_id"),
     KeySet("mentions", frozenset({PointKind.CORRECTION}), "mentions"),
     KeySet("corrected_subjects", frozenset({PointKind.CORRECTION}), "subject"),
     KeySet("subjects", frozenset({PointKind.RECORD, PointKind.TOMBSTONE}), "subject"),

@@ -15,6 +15,8 @@ from dataclasses import replace
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
+from guardian.contracts.reason import Reason, build_record_error
+from guardian.core.model import Induced
 from guardian.errors import ConfigError, RecordError
 from guardian.sources.live.arrival import Arrival, Headers
 from guardian.sources.live.schema_frame import SchemaCache
@@ -75,6 +77,10 @@ class Ingress:
 
     def _judge(self, record: Record, value: bytes | None, headers: Headers) -> Forward:
         decoded = decode(value, headers, policy=self._policy, received_at=to_time(record.timestamp_ms), ingress=record.topic)
+        if isinstance(decoded.event, Induced):
+            # What narrows a record is Guardian's own word; through here an agent could silence what others wrote.
+            detail = "memory.induced comes from Guardian's own inducer, not from agents' topics."
+            raise build_record_error(Reason.TYPE_UNKNOWN, detail, path="type")
         space, kept = decoded.event.space, drop_origin_headers(headers)
         return build_forward(record, value=value, space=space, topic=self._events_topic, headers=kept)
 

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
+from guardian.chat.budget import ChatUsage
 from guardian.contracts.reason import Reason
 from guardian.core.alert import SEVERITIES, AlertKind
+from guardian.induce.author import Authored, Progress
 from guardian.sources.reason import SourceReason
 
 PHASES = ("fetch", "decide", "embed", "apply", "publish")
@@ -44,6 +46,10 @@ DRIFT_OUTCOMES = ("done", "failed", "skipped")
 _RUN_BUCKETS = (0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
 # Seconds: a batch of new leaves takes milliseconds, a cascade over a large family many seconds.
 _BUCKETS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+# Shares of 1.
+_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 class Metrics:
@@ -120,8 +126,29 @@ class Metrics:
         self.channels_failing = self._gauge(
             "channels_failing", "Channels that fail the error-independence test; NaN while unknown."
         )
+        self.cards = self._count("cards", "Records that a model was asked about for a card, by what became of it.", "outcome")
+        self.card_tokens = self._count("card_tokens", "Tokens of questions about cards and their answers.", "direction")
+        self.card_cost = self._count("card_cost", "Money spent on cards, in the unit of the prices that are set.")
+        self.card_agreement = Histogram(
+            "guardian_card_agreement",
+            "Agreement of the samples of a card, from 0 to 1.",
+            buckets=_SHARES,
+            registry=self.registry,
+        )
         self._make_series()
         self._make_drift_series()
+
+    def note_card(self, authored: Authored) -> None:
+        """Count what became of a request for a card, and how far its samples agreed."""
+        self.cards.labels(authored.progress.value).inc()
+        if authored.confidence is not None and authored.progress is not Progress.CACHED:
+            self.card_agreement.observe(authored.confidence)
+
+    def note_chat(self, usage: ChatUsage) -> None:
+        """Count the tokens and the money of one answered question about a card."""
+        self.card_tokens.labels("prompt").inc(usage.prompt_tokens)
+        self.card_tokens.labels("completion").inc(usage.completion_tokens)
+        self.card_cost.inc(usage.cost)
 
     def note_audit(self, channel: str, outcome: str, seconds: float) -> None:
         """Count what became of asking a channel about a case; channels are named by the settings."""
@@ -171,6 +198,10 @@ class Metrics:
             self.alert_standing.labels(kind.value, SEVERITIES[kind].value)
             self.alerts_raised.labels(kind.value)
             self.alerts_resolved.labels(kind.value)
+        for progress in Progress:
+            self.cards.labels(progress.value)
+        for direction in ("prompt", "completion"):
+            self.card_tokens.labels(direction)
 
     def _count(self, name: str, description: str, *labels: str) -> Counter:
         return Counter(f"guardian_{name}", description, labels, registry=self.registry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from guardian.contracts.outcome import AuditRequest
+from guardian.contracts.outcome import AuditRequest, CardRequest
 from guardian.embed.port import Embedder
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher, Store
@@ -14,6 +14,7 @@ from guardian.telemetry.log import configure_logging
 from guardian.wiring.audit import build_asks, build_audit_side
 from guardian.wiring.broker import build_kafka_options
 from guardian.wiring.drift import build_watch_setup
+from guardian.wiring.induce import build_card_asks, build_card_side
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.source import build_schemas, build_translator
 from guardian.wiring.state import build_embedder, build_identity, build_store
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 
 def build_pipeline(settings: Settings, store: Store, embedder: Embedder | None, publisher: Publisher | None) -> Pipeline:
     """Build the pipeline."""
-    return Pipeline(
-        store=store, policy_of=build_policy_of(settings), embedder=embedder, publisher=publisher, asks=build_asks(settings)
-    )
+    asks = (*build_asks(settings), *build_card_asks(settings))
+    return Pipeline(store=store, policy_of=build_policy_of(settings), embedder=embedder, publisher=publisher, asks=asks)
 
 
 async def open_pipeline(settings: Settings, publisher: Publisher | None) -> Pipeline:
@@ -64,8 +64,8 @@ def build_worker_setup(settings: Settings) -> WorkerSetup:
         schemas=schemas,
         watch=build_watch_setup(settings),
         open_pipeline=functools.partial(open_pipeline, settings),
-        asked=(AuditRequest,) if build_asks(settings) else (),
-        sides=build_audit_side(settings),
+        asked=(*((AuditRequest,) if build_asks(settings) else ()), *((CardRequest,) if build_card_asks(settings) else ())),
+        sides=(*build_audit_side(settings), *build_card_side(settings)),
     )
 
 

@@ -82,6 +82,7 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "simulate",
         "drift",
         "audit",
+        "cards",
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from guardian.core.model import Event
 from guardian.errors import DependencyError
-from tests.builders import corrected, erased, linked, read, retracted, written, written_data
+from tests.builders import card_data, corrected, erased, induced, linked, read, retracted, written, written_data
 from tests.property.bank import IDENTITY, Bank, CrashingStore
 
 
@@ -88,7 +88,18 @@ def root_with_parents(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
     return known, [written(middle, "Middle", parents=[root], t=1)]
 
 
-STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure, first_seen_target, root_with_parents)
+def narrowed_parent(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A model narrows a record from which others derive, one of them in the same batch."""
+    root, middle, leaf, late = names
+    first = written(root, "Gate 4", src="document", kind="fact")
+    known = [first, written(middle, "So gate 4", parents=[root], t=1), written(leaf, "Gate 4, they say", parents=[middle], t=2)]
+    return known, [
+        induced(first, card=card_data(), narrowing={"barred_slots": ["facts"]}, t=3),
+        written(late, "It is 4", parents=[leaf], t=4),
+    ]
+
+
+STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure, first_seen_target, root_with_parents, narrowed_parent)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

@@ -49,6 +49,7 @@ def test_the_package_declares_the_topics_in_use() -> None:
     assert [topic.name for topic in load_declarations()] == [
         "guardian.alerts",
         "guardian.audit-requests",
+        "guardian.card-requests",
         "guardian.dead-letters",
         "guardian.drift",
         "guardian.enriched",

@@ -120,7 +120,7 @@ def _cover(world: World, memory_id: str, until: datetime) -> bool:
 
 
 def _forget_words(world: World, memory_id: str, until: datetime) -> None:
-    """Take what was said about a memory up to then: verdicts whole, of links and corrections the reason in words.
+    """Take what was said about a memory up to then: verdicts and cards whole, of links and corrections the reason in words.
 
     By the time in their events: what is destroyed cannot come back, so this set, too, must only grow.
     """
@@ -128,6 +128,10 @@ def _forget_words(world: World, memory_id: str, until: datetime) -> None:
         if verdict.ref.time <= until:
             del world.verdict_facts[memory_id][verdict.id]
             world.forgotten.add(verdict.id)
+    for key, induction in list(world.inductions(memory_id).items()):
+        if induction.observed_at <= until:
+            del world.induction_facts[memory_id][key]
+            world.forgotten.add(key)
     for link in world.memory_links(memory_id):
         if link.reason is not None and link.ref.time <= until:
             world.links[memory_id][link.id] = world.silenced[link.id] = replace(link, reason=None)

@@ -11,6 +11,7 @@ from datetime import datetime
 from guardian.core.card import Permission
 from guardian.core.component import sort_components
 from guardian.core.model import MemoryKind, Scope, SourceKind
+from guardian.core.narrowing import narrow_permission
 from guardian.core.node import Node
 from guardian.core.permission import merge_permissions, own_permission, select_entry_slots
 from guardian.core.policy import Policy
@@ -133,7 +134,7 @@ def _derive_permissions(members: Sequence[Node], outside: Sequence[Node]) -> Non
 
 def _own_permission(node: Node) -> Permission:
     event = node.claims[0].event
-    return own_permission(
+    permission = own_permission(
         kind=node.kind,
         source_kind=node.source_kind,
         verified=node.is_verified,
@@ -143,3 +144,4 @@ def _own_permission(node: Node) -> Permission:
         scope=node.scope or Scope(),
         subject=node.subject,
     )
+    return permission if node.induced is None else narrow_permission(permission, node.induced.narrowing)

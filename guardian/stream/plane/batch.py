@@ -23,6 +23,7 @@ class Role(StrEnum):
     CANONICAL = "canonical"
     INGRESS = "ingress"
     AUDIT = "audit"
+    INDUCE = "induce"
 
     @property
     def is_side(self) -> bool:

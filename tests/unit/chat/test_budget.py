@@ -119,8 +119,9 @@ async def test_one_space_does_not_spend_anothers_budget() -> None:
     budget = Budget(ChatLimits(space_tokens_per_day=160), clock=Clock())
     first, second = (BudgetedChat(chat=Model(), budget=budget, space=space) for space in "ab")
     await first.ask(ASKED)
-    with pytest.raises(LaterError, match="of this space"):
+    with pytest.raises(LaterError, match="of this space") as caught:
         await first.ask(ASKED)
+    assert caught.value.is_for_one
     await second.ask(ASKED)
 
 

@@ -13,7 +13,7 @@ from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.ingress import Ingress, check_ingress, choose_ingress_topics
 from guardian.telemetry.metrics import Metrics
-from tests.builders import envelope, written_data
+from tests.builders import as_wire, envelope, induced, written, written_data
 from tests.unit.stream.records import CollectingProducer, record
 
 OWN = frozenset({"guardian.events", "guardian.enriched"})
@@ -55,6 +55,16 @@ async def test_an_event_is_forwarded_byte_for_byte_under_its_space() -> None:
         ("guardian-ingress-offset", b"2"),
         ("guardian-ingress-timestamp", str(2**41).encode()),
     ]
+
+
+async def test_agents_topics_carry_no_cards() -> None:
+    """What a model says of a record comes from Guardian's own inducer; an agent's would be a way to silence memories."""
+    producer = CollectingProducer()
+    ingress = build_ingress(producer)
+    forged = as_wire(induced(written("a"), narrowing={"barred_slots": ["facts"]}))
+    await ingress.carry_out(ingress.read([record(forged, topic="chat")], partitions={"chat": range(9)}), version=1)
+    (sent,) = producer.sent
+    assert (sent.topic, read_dead_letter(sent.value or b"").reason) == ("guardian.dead-letters", "type_unknown")
 
 
 async def test_a_bad_event_becomes_a_dead_letter_of_its_own_topic() -> None:

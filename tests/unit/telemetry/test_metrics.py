@@ -39,7 +39,7 @@ def test_no_metric_is_labelled_by_space() -> None:
     names = {name for metric in Metrics().registry.collect() for sample in metric.samples for name in sample.labels}
     assert names <= {
         *("disposition", "reason", "topic_role", "phase", "dependency", "le"),
-        *("scope", "bound", "outcome", "alert", "severity"),
+        *("scope", "bound", "outcome", "alert", "severity", "direction"),
     }
 
 

@@ -1,0 +1,212 @@
+"""What a model is to answer, and what is made of it: a sample, in closed words wherever it restricts, cleaned wherever it speaks.
+
+Nothing that a model adds is believed: unknown fields, among them ids it invents, are passed over. An answer that does not fit is a fault
+with a name; the answer itself is never part of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guardian.chat.port import ChatReply
+from guardian.core.card import ConditionalRule, ConflictPolicy, CounterfactualSetting, Support, Withheld
+from guardian.core.model import Slot
+from guardian.core.narrowing import Bar, Duty, Narrowing, build_narrowing
+from guardian.induce.line import clean_line, clean_lines
+
+SCHEMA_NAME: Final = "boundary_card"
+# Items that are kept of each list; the contract of the event has the same limits.
+MAX_TASKS: Final = 8
+MAX_SETTINGS: Final = 8
+MAX_DISTINCTIONS: Final = 12
+MAX_RULES: Final = 12
+# Share of lines dropped for what they say from which the whole answer is taken to be led by the memory.
+_MAX_DROPPED: Final = 0.34
+
+
+class Influence(StrEnum):
+    """What a rule may let a memory do, the strictest first."""
+
+    NONE = "no influence"
+    ATTENTION = "may direct attention, may not decide"
+    REPORT = "may be reported as somebody's statement"
+    PRECEDENT = "may show a way of working, not an answer"
+    CHOICE = "may shape the choice and the form of the answer"
+    RESTRICT = "may restrict the answer"
+    CONCLUDE = "may support a conclusion"
+
+
+_STRICTNESS = tuple(Influence)
+
+
+class _Part(BaseModel):
+    """Part of an answer: what is unknown is passed over, and the schema that is sent allows nothing more."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_extra={"additionalProperties": False})
+
+
+class SettingAnswer(_Part):
+    """One hypothetical use."""
+
+    request: str = Field(description="What might be asked.")
+    evidence: str = Field(description="Which other evidence stands beside the memory.")
+    support: Support = Field(description="How far the memory supports the answer.")
+    scope: str = Field(description="Where that holds.")
+    limitation: str = Field(description="What the memory does not show.")
+
+
+class RuleAnswer(_Part):
+    """One conditional rule."""
+
+    condition: str = Field(description="While this holds,")
+    influence: Influence = Field(description="the memory may have this influence.")
+
+
+class CardAnswer(_Part):
+    """A boundary card, and what the memory may ever be used for."""
+
+    task_types: Annotated[list[str], Field(max_length=50)] = Field(description="Kinds of tasks the memory may matter for.")
+    settings: Annotated[list[SettingAnswer], Field(min_length=1, max_length=50)] = Field(description="Three to five.")
+    distinctions: Annotated[list[str], Field(max_length=50)] = Field(description="Differences that decide.")
+    rules: Annotated[list[RuleAnswer], Field(min_length=1, max_length=50)] = Field(description="The strictest first.")
+    summary: str = Field(description="One sentence.")
+    slots: Annotated[list[Slot], Field(max_length=50)] = Field(description="Places of a prompt it may enter.")
+    never: Annotated[list[Withheld], Field(max_length=50)] = Field(description="What it may never establish or override.")
+    must_use: Annotated[list[Duty], Field(max_length=50)] = Field(description="Duties of whoever uses it.")
+    must_not: Annotated[list[Bar], Field(max_length=50)] = Field(description="Uses that are barred.")
+    conflict: ConflictPolicy = Field(description="What decides when it disagrees with other evidence.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One usable answer.
+
+    Attributes:
+        rules: The strictest first.
+        slots: What the model would let it enter; what is missing is taken from the record.
+        narrowing: What it takes.
+        dropped: Lines that were left out for what they say.
+    """
+
+    task_types: tuple[str, ...]
+    settings: tuple[CounterfactualSetting, ...]
+    distinctions: tuple[str, ...]
+    rules: tuple[ConditionalRule, ...]
+    summary: str
+    slots: frozenset[Slot]
+    narrowing: Narrowing
+    dropped: int = 0
+
+
+class FaultyAnswerError(Exception):
+    """An answer that cannot be used; says why in our own words. Never leaves this package."""
+
+
+def build_schema() -> Mapping[str, Any]:
+    """Build the JSON Schema of an answer, without what strict endpoints refuse."""
+    schema: Mapping[str, Any] = _strip(CardAnswer.model_json_schema())
+    return schema
+
+
+def read_answer(reply: ChatReply, *, quoted: frozenset[str] = frozenset()) -> Sample:
+    """Read an answer.
+
+    Args:
+        reply: As it came.
+        quoted: Runs of the memory's words, which no line may repeat.
+
+    Raises:
+        FaultyAnswerError: It is cut, is no JSON of the schema, or says too much that no card may say.
+    """
+    if reply.is_cut:
+        raise FaultyAnswerError("it ended at the longest allowed; be shorter")
+    return build_sample(parse_answer(reply.text), quoted=quoted)
+
+
+def parse_answer(text: str) -> CardAnswer:
+    """Parse the one JSON object in a text: bare, fenced, or with words around it.
+
+    Raises:
+        FaultyAnswerError: There is none, or it does not fit.
+    """
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        parts = orjson.loads(text[start : end + 1]) if 0 <= start < end else None
+    except orjson.JSONDecodeError:
+        parts = None
+    if not isinstance(parts, dict):
+        raise FaultyAnswerError("it was no JSON object")
+    try:
+        return CardAnswer.model_validate(parts)
+    except ValidationError as exc:
+        faults = sorted({f"{'.'.join(map(str, fault['loc']))} ({fault['type']})" for fault in exc.errors()})
+        raise FaultyAnswerError(f"it did not fit the schema at {', '.join(faults[:8])}") from exc
+
+
+def build_sample(answer: CardAnswer, *, quoted: frozenset[str] = frozenset()) -> Sample:
+    """Build a sample of an answer, without the lines that no card may have.
+
+    Raises:
+        FaultyAnswerError: Too little is left, or so much had to go that the memory must have led the model.
+    """
+    tasks, dropped_tasks = clean_lines(answer.task_types, quoted=quoted, limit=MAX_TASKS)
+    distinctions, dropped_distinctions = clean_lines(answer.distinctions, quoted=quoted, limit=MAX_DISTINCTIONS)
+    settings = [setting for one in answer.settings if (setting := _clean_setting(one, quoted)) is not None]
+    rules = [rule for one in answer.rules if (rule := _clean_rule(one, quoted)) is not None]
+    summary = clean_line(answer.summary, quoted=quoted)
+    dropped = dropped_tasks + dropped_distinctions + len(answer.settings) - len(settings) + len(answer.rules) - len(rules)
+    total = len(answer.task_types) + len(answer.distinctions) + len(answer.settings) + len(answer.rules)
+    if summary is None or not settings or not rules or dropped > _MAX_DROPPED * total:
+        raise FaultyAnswerError("it spoke to its reader, repeated the memory or claimed a standing; describe the memory only")
+    rules.sort(key=lambda rule: _STRICTNESS.index(Influence(rule.influence)))
+    return Sample(
+        task_types=tuple(tasks),
+        settings=tuple(settings[:MAX_SETTINGS]),
+        distinctions=tuple(distinctions),
+        rules=tuple(rules[:MAX_RULES]),
+        summary=summary,
+        slots=frozenset(answer.slots),
+        narrowing=_take(answer),
+        dropped=dropped,
+    )
+
+
+def _take(answer: CardAnswer) -> Narrowing:
+    return build_narrowing(
+        barred_slots=set(Slot) - set(answer.slots),
+        authority=answer.never,
+        must_use=answer.must_use,
+        must_not=answer.must_not,
+        conflict=answer.conflict,
+    )
+
+
+def _clean_setting(given: SettingAnswer, quoted: frozenset[str]) -> CounterfactualSetting | None:
+    lines = [clean_line(text, quoted=quoted) for text in (given.request, given.evidence, given.scope, given.limitation)]
+    request, evidence, scope, limitation = lines
+    if request is None or evidence is None or scope is None or limitation is None:
+        return None
+    return CounterfactualSetting(request=request, evidence=evidence, support=given.support, scope=scope, limitation=limitation)
+
+
+def _clean_rule(given: RuleAnswer, quoted: frozenset[str]) -> ConditionalRule | None:
+    condition = clean_line(given.condition, quoted=quoted)
+    return None if condition is None else ConditionalRule(condition=condition, influence=given.influence.value)
+
+
+# Words of JSON Schema that say nothing to a model, or that endpoints with strict schemas refuse.
+_DROPPED = frozenset({"title", "minItems", "maxItems"})
+
+
+def _strip(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            return {"$ref": schema["$ref"]}  # strict endpoints take no word beside it
+        return {name: _strip(value) for name, value in schema.items() if name not in _DROPPED or isinstance(value, dict)}
+    return [_strip(one) for one in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,104 @@
+"""The guard's requests for cards, and the agent that answers them by a model.
+
+A request is a function of the record that an event leads to, so a redelivered write asks again under the same id. The agent's answers are
+`memory.induced` events for the canonical topic; the guard decides what they may do. What is away is waited for: requests lie in their topic,
+and no write knows of it. Only a space that has used up its own budget is passed over, or it would hold up the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from guardian.chat.port import ChatModel, LaterError
+from guardian.contracts.codec import encode_event
+from guardian.contracts.outcome import CardRequest, build_outcome_id, encode_outcome
+from guardian.core.model import Corrected, Status, Written
+from guardian.core.plan import Outcome
+from guardian.errors import ConfigError, DependencyError
+from guardian.induce.author import Author, Authored, Progress
+from guardian.ports import OutcomeMessage
+from guardian.stream.broker.kafka import Outgoing
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Seconds for which nobody is asked after the model was away: the other requests of a batch need not find that out one by one.
+_SHUT_S = 1.0
+
+
+def ask_for_card(outcome: Outcome) -> list[OutcomeMessage]:
+    """Ask for the card of a record that was written, may be read, and has none of a model."""
+    record = outcome.record
+    if record is None or not isinstance(outcome.event, Written | Corrected) or record.induced is not None:
+        return []
+    if not record.is_current or record.status not in {Status.ACTIVE, Status.VERIFIED}:
+        return []
+    request = CardRequest(space=record.space, memory_id=record.memory_id, revision=record.revision, record_id=record.record_id)
+    value = encode_outcome(request, time=outcome.event.ref.time)
+    return [OutcomeMessage(topic=request.published_to, key=record.space, value=value, id=build_outcome_id(request))]
+
+
+class CardAgent:
+    """Answers requests by what the model says.
+
+    Args:
+        author: Writes inductions.
+        open_chat: Gives the model with the budget of a space.
+        events_topic: Full name of the canonical topic.
+        note: Told what became of each request.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        author: Author,
+        *,
+        open_chat: Callable[[str], ChatModel],
+        events_topic: str,
+        note: Callable[[Authored], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._author = author
+        self._open_chat = open_chat
+        self._events_topic = events_topic
+        self._note = note
+        self._clock = clock
+        self._shut_until = 0.0
+
+    async def answer(self, request: CardRequest) -> Sequence[Outgoing]:
+        """Have a card written.
+
+        Raises:
+            DependencyError: The store or the model is away, or the budget of all is used up; the same request is asked again.
+        """
+        if self._clock() < self._shut_until:
+            raise DependencyError("the model was away a moment ago", dependency="model")
+        try:
+            authored = await self._author.write(request.record_id, self._open_chat(request.space))
+        except LaterError as exc:
+            self._note(Authored(progress=Progress.OVER_BUDGET))
+            if exc.is_for_one:
+                return []  # `guardian cards refresh` finds it
+            raise
+        except DependencyError as exc:
+            if exc.dependency == "model":
+                self._shut_until = self._clock() + _SHUT_S
+                self._note(Authored(progress=Progress.AWAY))
+            raise
+        except ConfigError as exc:
+            # A wrong setting of the model must not end a worker that also guards.
+            self._shut_until = self._clock() + _SHUT_S
+            self._note(Authored(progress=Progress.AWAY))
+            log.error("card.model_refused", setting=exc.setting, error=str(exc))  # noqa: TRY400 # the message says all
+            raise DependencyError(str(exc), dependency="model") from exc
+        self._note(authored)
+        if authored.event is None:
+            return []
+        event = authored.event
+        return [Outgoing(topic=self._events_topic, key=event.space.encode(), value=encode_event(event))]
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._open_chat("").close()

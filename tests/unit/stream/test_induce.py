@@ -1,0 +1,137 @@
+"""Laws of requests for cards: who is asked about, and what an agent does when it cannot answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from guardian.chat.port import LaterError
+from guardian.contracts.outcome import CardRequest, read_request
+from guardian.core.model import Event
+from guardian.core.point import PointKind
+from guardian.errors import ConfigError, DependencyError
+from guardian.induce.author import Authored, Progress
+from guardian.ports import OutcomeMessage
+from guardian.stream.induce import CardAgent, ask_for_card
+from tests.builders import audited, corrected, deleted, induced, read, written, written_data
+from tests.property.bank import Bank
+from tests.unit.induce.answers import Model, card_answer
+from tests.unit.induce.test_author import open_author
+
+GATE = written("gate", "The gate is 12.", src="document", kind="fact", verified=True)
+
+
+async def list_requests(*events: Event) -> list[OutcomeMessage]:
+    """Give what the last of some events asks for."""
+    bank = Bank()
+    await bank.send_each(*events)
+    return ask_for_card(bank.outcomes[-1])
+
+
+async def test_a_written_record_is_asked_about_without_its_text() -> None:
+    """Ids alone, under the key of its space; the same again for a redelivery."""
+    (first,), (again,) = await list_requests(GATE), await list_requests(GATE, GATE)
+    assert (first.key, first.id, first.value) == ("s", again.id, again.value)
+    request = read_request(first.value, (), CardRequest)
+    assert (request.space, request.memory_id) == ("s", "gate")
+    assert b"12" not in (first.value or b"").replace(request.revision.encode(), b"").replace(request.record_id.encode(), b"")
+
+
+async def test_a_replacement_inside_a_correction_is_asked_about() -> None:
+    """It is a record like any other."""
+    inside = written_data("gate-2", "The gate is 14.", src="document")
+    (message,) = await list_requests(GATE, corrected("gate", inside, t=2))
+    assert read_request(message.value, (), CardRequest).memory_id == "gate-2"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [GATE, read("gate", t=1)],
+        [GATE, audited("gate", 1.0, t=1)],
+        [GATE, deleted("gate", t=1)],
+        [GATE, induced(GATE, card=None, t=1)],
+        [GATE, induced(GATE, t=1), GATE],
+        [GATE, written("gate", "The gate was 3.", src="agent", t=-5)],
+        [corrected("gate", "x", t=9), GATE],
+    ],
+    ids=["read", "audited", "deleted", "induced", "known", "older-revision", "born-superseded"],
+)
+async def test_nobody_is_asked_about_what_needs_no_card(events: list[Event]) -> None:
+    """What is said by others, what has its card, and what may not be read."""
+    assert await list_requests(*events) == []
+
+
+class Desk:
+    """An agent over a bank of one record, with its notes and a clock that is set by hand."""
+
+    def __init__(self, model: Model) -> None:
+        self.bank = Bank()
+        self.model = model
+        self.notes: list[Authored] = []
+        self.now = 100.0
+        self.request: Any = None
+
+    async def open(self) -> CardAgent:
+        """Write the record and build the agent."""
+        await self.bank.send(GATE)
+        ((key, _),) = [(k, p) for k, p in self.bank.payloads().items() if p["point"] == PointKind.RECORD]
+        self.request = CardRequest(space="s", memory_id="gate", revision="r", record_id=key)
+        return CardAgent(
+            open_author(self.bank),
+            open_chat=lambda _: self.model,
+            events_topic="guardian.events",
+            note=self.notes.append,
+            clock=lambda: self.now,
+        )
+
+    @property
+    def progress(self) -> list[Progress]:
+        """What was noted."""
+        return [note.progress for note in self.notes]
+
+
+async def test_an_answer_is_an_event_for_the_canonical_topic() -> None:
+    """Keyed by space; asked again after it was decided, there is nothing to say."""
+    desk = Desk(Model(card_answer()))
+    agent = await desk.open()
+    (message,) = await agent.answer(desk.request)
+    assert (message.topic, message.key, orjson.loads(message.value or b"")["type"]) == ("guardian.events", b"s", "memory.induced")
+    assert desk.progress == [Progress.INDUCED]
+
+
+async def test_a_model_that_is_away_is_waited_for_and_not_asked_by_everybody() -> None:
+    """The requests beside fail at once; after a moment it is asked again."""
+    desk = Desk(Model(DependencyError("away", dependency="model")))
+    agent = await desk.open()
+    for _ in range(3):
+        with pytest.raises(DependencyError):
+            await agent.answer(desk.request)
+    assert len(desk.model.asked) <= 3  # the samples of one question
+    desk.now += 1.5
+    desk.model.answers = [card_answer()]
+    assert len(await agent.answer(desk.request)) == 1
+
+
+async def test_a_wrong_setting_is_waited_for_too() -> None:
+    """A worker that also guards must not end for a key."""
+    desk = Desk(Model(ConfigError("bad key", setting="GUARDIAN_INDUCE__API_KEY")))
+    agent = await desk.open()
+    with pytest.raises(DependencyError, match="bad key"):
+        await agent.answer(desk.request)
+    assert desk.progress == [Progress.AWAY]
+
+
+@pytest.mark.parametrize("is_for_one", [False, True])
+async def test_a_budget_of_all_is_waited_for_and_one_of_a_space_is_not(is_for_one: bool) -> None:
+    """One space without budget must not hold up the others."""
+    desk = Desk(Model(LaterError("spent", wait_s=9, is_for_one=is_for_one)))
+    agent = await desk.open()
+    if is_for_one:
+        assert await agent.answer(desk.request) == []
+    else:
+        with pytest.raises(LaterError):
+            await agent.answer(desk.request)
+    assert desk.progress == [Progress.OVER_BUDGET]
