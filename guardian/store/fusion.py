@@ -34,6 +34,11 @@ def fuse_ranks(rankings: Sequence[Iterable[tuple[str, float]]]) -> list[tuple[st
     return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
+def name_similarities(dense: Iterable[tuple[str, float]] | None) -> dict[str, float]:
+    """Give the cosine of each candidate of the dense ranking, by id, as far as engines agree on it."""
+    return {} if dense is None else {point_id: round(score, SCORE_DIGITS) for point_id, score in dense}
+
+
 def choose_hits(
     dense: Iterable[tuple[str, float]] | None, sparse: Iterable[tuple[str, float]], *, limit: int
 ) -> list[tuple[str, float]]:
