@@ -15,6 +15,7 @@ from guardian.cli.audit import audit
 from guardian.cli.audit_families import families
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
+from guardian.cli.context import context
 from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
 from guardian.cli.doctor import doctor
@@ -23,6 +24,7 @@ from guardian.cli.embed import embed
 from guardian.cli.erase import erase
 from guardian.cli.export import export
 from guardian.cli.holdings import holdings
+from guardian.cli.ledger import ledger
 from guardian.cli.migrate import migrate
 from guardian.cli.replay import replay
 from guardian.cli.search import search
@@ -53,6 +55,7 @@ for command in (
     replay,
     show,
     search,
+    context,
     export,
     erase,
     holdings,
@@ -67,6 +70,7 @@ for command in (
     app.command()(command)
 audit.command("families")(families)
 app.add_typer(audit, name="audit")
+app.add_typer(ledger, name="ledger")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")

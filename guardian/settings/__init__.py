@@ -4,6 +4,7 @@ Only wiring and cli read it. Every field says its unit and meaning; secrets prin
 """
 
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
+from guardian.settings.read import ReadSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
 from guardian.settings.state import EmbeddingSettings, StoreSettings
@@ -16,6 +17,7 @@ __all__ = [
     "KafkaSettings",
     "LimitSettings",
     "PolicySettings",
+    "ReadSettings",
     "Section",
     "Settings",
     "StoreSettings",

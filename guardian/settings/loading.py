@@ -21,6 +21,7 @@ from pydantic_settings import (
 from guardian.core.policy import Policy
 from guardian.errors import ConfigError
 from guardian.mapping import EventMap
+from guardian.settings.read import ReadSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
@@ -43,6 +44,7 @@ class Settings(BaseSettings):
     trust: TrustSettings = Field(default_factory=TrustSettings)
     spaces: dict[str, TrustSettings] = Field(default_factory=dict, description="Space pattern -> trust of these spaces, whole.")
     policy: PolicySettings = Field(default_factory=PolicySettings)
+    read: ReadSettings = Field(default_factory=ReadSettings)
     maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."

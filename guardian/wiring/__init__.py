@@ -2,6 +2,7 @@
 
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
+from guardian.wiring.read import build_calibrator, build_read_policy
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
     build_embedder,
@@ -15,6 +16,7 @@ from guardian.wiring.state import (
 from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipeline, run_worker
 
 __all__ = [
+    "build_calibrator",
     "build_decode_policy",
     "build_embedder",
     "build_identity",
@@ -24,6 +26,7 @@ __all__ = [
     "build_pipeline",
     "build_policy_of",
     "build_publisher",
+    "build_read_policy",
     "build_rows_source",
     "build_schemas",
     "build_store",

@@ -45,11 +45,12 @@ def write(folder: Path, *, file: str | None = None, **changes: object) -> Path:
 
 
 def test_the_package_declares_the_topics_in_use() -> None:
-    """The five topics of the first release, found without naming a folder."""
+    """The topics in use, found without naming a folder."""
     assert [topic.name for topic in load_declarations()] == [
         "guardian.dead-letters",
         "guardian.enriched",
         "guardian.events",
+        "guardian.ledger",
         "guardian.reviews",
         "guardian.supersessions",
     ]

@@ -54,7 +54,9 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
     conditions = _build_conditions(build_search_clause(query))
     if query.at is not None:
         conditions += _build_validity(query.at)
-    barred = [FieldCondition("roots", match=MatchAny(sorted(query.without_roots)))] if query.without_roots else None
+    barred: list[Any] | None = (
+        [FieldCondition("roots", match=MatchAny(sorted(query.without_roots)))] if query.without_roots else None
+    )
     condition = Filter(must=conditions, must_not=barred)
     wanted: list[tuple[Query, SearchParams | None]] = [
         (

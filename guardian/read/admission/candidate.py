@@ -1,0 +1,126 @@
+"""Candidates: what a search found, read from its payload as far as the rules of a read ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from guardian.core.card import Permission
+from guardian.core.model import MemoryKind, Slot, SourceKind, Status
+from guardian.core.moment import parse_optional
+from guardian.core.node import TRUNCATED_ROOT
+from guardian.core.payload import load_permission
+from guardian.ports import Hit
+
+# All that is read of a record: neither its card nor its metadata, which are most of its bytes.
+FIELDS = (
+    "memory_id", "revision", "text", "status", "kind", "source_kind", "subject", "slots", "roots", "depth", "utility",
+    "utility_basis", "valid_from", "valid_until", "observed_at", "permission", "reasons", "lineage",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One record that may stand in a context.
+
+    Attributes:
+        rank: Place in the search, from 0.
+        similarity: To the question, in [0, 1]: the cosine, or the share of the best score where there is no vector.
+        slots: Where it may ever stand itself: what the record says, and no more than its permission.
+        scope: Part of the scope -> its value, as far as the record names any.
+        verdicts: Channel -> mean of its verdicts.
+        replaced_by: Memory ids of what holds instead, for a superseded record.
+        felled_by: Why it is superseded: `corrected`, `revised`, `deleted`.
+    """
+
+    record_id: str
+    memory_id: str
+    revision: str
+    text: str
+    rank: int
+    score: float
+    similarity: float
+    status: Status
+    kind: MemoryKind
+    source_kind: SourceKind
+    subject: str | None
+    observed_at: str
+    slots: frozenset[Slot]
+    permission: Permission
+    roots: tuple[str, ...]
+    depth: int
+    scope: Mapping[str, str]
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    utility: float | None = None
+    utility_basis: str | None = None
+    verdicts: Mapping[str, float]
+    replaced_by: tuple[str, ...] = ()
+    felled_by: tuple[str, ...] = ()
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether trusted authority stands behind it."""
+        return self.status is Status.VERIFIED
+
+
+def read_candidates(hits: Sequence[Hit]) -> list[Candidate]:
+    """Read the hits of a search, best first. Hits are of one ranking: their place is their rank."""
+    best = max((hit.score for hit in hits), default=0.0)
+    known = [hit.similarity for hit in hits if hit.similarity is not None]
+    # A record that is not among the nearest is at most as near as the last of those that are.
+    floor = min(known, default=None)
+    return [_read(hit, rank, _score_similarity(hit, best=best, floor=floor)) for rank, hit in enumerate(hits)]
+
+
+def _score_similarity(hit: Hit, *, best: float, floor: float | None) -> float:
+    if floor is None:
+        return hit.score / best if best > 0 else 0.0
+    return min(1.0, max(0.0, floor if hit.similarity is None else hit.similarity))
+
+
+def _read(hit: Hit, rank: int, similarity: float) -> Candidate:
+    payload = hit.point.payload
+    lineage = orjson.loads(payload["lineage"])
+    permission = load_permission(payload["permission"])
+    reasons = orjson.loads(payload["reasons"]) if "reasons" in payload else ()
+    return Candidate(
+        record_id=hit.point.id,
+        memory_id=payload["memory_id"],
+        revision=payload["revision"],
+        text=payload["text"],
+        rank=rank,
+        score=hit.score,
+        similarity=similarity,
+        status=Status(payload["status"]),
+        kind=MemoryKind(payload["kind"]),
+        source_kind=SourceKind(payload["source_kind"]),
+        subject=payload.get("subject"),
+        observed_at=payload["observed_at"],
+        slots=_read_slots(tuple(payload.get("slots", ())), permission),
+        permission=permission,
+        roots=tuple(root for root in payload["roots"] if root != TRUNCATED_ROOT),
+        depth=payload.get("depth", 0),
+        scope=lineage.get("sc", {}),
+        valid_from=parse_optional(payload.get("valid_from")),
+        valid_until=parse_optional(payload.get("valid_until")),
+        utility=payload.get("utility"),
+        utility_basis=payload.get("utility_basis"),
+        verdicts=_read_verdicts(lineage.get("vd")),
+        replaced_by=tuple(sorted({reason["replacement"] for reason in reasons if reason.get("replacement")})),
+        felled_by=tuple(sorted({reason["reason"] for reason in reasons})),
+    )
+
+
+@lru_cache(maxsize=1_024)  # a few hundred pairs of closed sets
+def _read_slots(named: tuple[str, ...], permission: Permission) -> frozenset[Slot]:
+    return frozenset(map(Slot, named)) & frozenset(permission.slots)
+
+
+def _read_verdicts(stored: Mapping[str, Any] | None) -> Mapping[str, float]:
+    return {} if not stored else {channel: mean for channel, (mean, _) in stored.items()}
