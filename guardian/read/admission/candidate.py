@@ -17,6 +17,8 @@ from guardian.core.node import TRUNCATED_ROOT
 from guardian.core.payload import load_permission
 from guardian.ports import Hit
 
+# Engines agree on scores up to a step in the last digit that stores compare by.
+_SIMILARITY_DIGITS = 4
 # All that is read of a record: neither its card nor its metadata, which are most of its bytes.
 FIELDS = (
     "memory_id", "revision", "text", "status", "kind", "source_kind", "subject", "slots", "roots", "depth", "utility",
@@ -79,9 +81,9 @@ def read_candidates(hits: Sequence[Hit]) -> list[Candidate]:
 
 
 def _score_similarity(hit: Hit, *, best: float, floor: float | None) -> float:
-    if floor is None:
-        return hit.score / best if best > 0 else 0.0
-    return min(1.0, max(0.0, floor if hit.similarity is None else hit.similarity))
+    share = hit.score / best if best > 0 else 0.0
+    cosine = floor if hit.similarity is None else hit.similarity
+    return round(min(1.0, max(0.0, share if cosine is None else cosine)), _SIMILARITY_DIGITS)
 
 
 def _read(hit: Hit, rank: int, similarity: float) -> Candidate:
