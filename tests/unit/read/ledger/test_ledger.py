@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from guardian.contracts.codec import decode
 from guardian.contracts.admission import DecodePolicy
+from guardian.contracts.codec import decode
 from guardian.contracts.ledger import ContextGiven, ContextJudged, LedgerRecord, LedgerTask
 from guardian.contracts.outcome import build_outcome_id
 from guardian.core.model import Read
