@@ -39,23 +39,24 @@ TASKS = st.builds(
 @st.composite
 def candidates(draw: st.DrawFn) -> list[Candidate]:
     """Draw some candidates of any kind and source, with any text, subject and scope."""
-    found = []
-    for rank in range(draw(st.integers(0, 7))):
-        found.append(
-            candidate(
-                f"m{rank}",
-                draw(TEXT | HOSTILE),
-                kind=draw(st.sampled_from([kind.value for kind in MemoryKind])),
-                source=draw(st.sampled_from([source.value for source in SourceKind])),
-                status=draw(st.sampled_from(["active", "verified", "superseded"])),
-                rank=rank,
-                subject=draw(st.none() | TEXT | HOSTILE),
-                scope=draw(st.none() | st.fixed_dictionaries({}, optional={"domain": TEXT | HOSTILE, "user_id": st.just("ann")})),
-                utility=draw(st.none() | st.floats(0, 1)),
-                roots=draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=2, unique=True)),
-            )
-        )
-    return found
+    return [draw_candidate(draw, rank) for rank in range(draw(st.integers(0, 7)))]
+
+
+def draw_candidate(draw: st.DrawFn, rank: int) -> Candidate:
+    """Draw one."""
+    scopes = st.fixed_dictionaries({}, optional={"domain": TEXT | HOSTILE, "user_id": st.just("ann")})
+    return candidate(
+        f"m{rank}",
+        draw(TEXT | HOSTILE),
+        kind=draw(st.sampled_from([kind.value for kind in MemoryKind])),
+        source=draw(st.sampled_from([source.value for source in SourceKind])),
+        status=draw(st.sampled_from(["active", "verified", "superseded"])),
+        rank=rank,
+        subject=draw(st.none() | TEXT | HOSTILE),
+        scope=draw(st.none() | scopes),
+        utility=draw(st.none() | st.floats(0, 1)),
+        roots=draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=2, unique=True)),
+    )
 
 
 def compile_(found: list[Candidate], task: Task, **policy: Any) -> tuple[Prompt, Ruling]:
