@@ -8,7 +8,7 @@ answers is asked last, of what is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from guardian.core.card import ConflictPolicy
 from guardian.read.admission.candidate import Candidate
@@ -103,7 +103,7 @@ def _apply_limit(docket: _Docket, setting: Setting) -> None:
             continue
         room[is_past] -= 1
         is_kept = room[is_past] >= 0
-        docket.decisions[index] = replace(item, is_rendered=True) if is_kept else item.reject(Reason.OVER_LIMIT)
+        docket.decisions[index] = item.move(place=item.place, is_rendered=True) if is_kept else item.reject(Reason.OVER_LIMIT)
 
 
 # In this order. Each only narrows what the one before let in.

@@ -61,7 +61,6 @@ class Mark(StrEnum):
 
     UNVERIFIED = "unverified"
     UNAUDITED = "unaudited"
-    DERIVED = "derived"
     DISPUTED = "disputed"
 
 
@@ -144,6 +143,22 @@ class Decision:
     def reject(self, reason: Reason, detail: str = "", *, instead: tuple[str, ...] = ()) -> Decision:
         """Put it out for a reason."""
         return self.settle(Role.REJECT, reason, detail, instead=instead)
+
+    def move(self, *, place: int, is_rendered: bool) -> Decision:
+        """Put it in a place among the others, in the prompt or not."""
+        if place == self.place and is_rendered == self.is_rendered:
+            return self
+        return Decision(
+            candidate=self.candidate,
+            role=self.role,
+            reason=self.reason,
+            detail=self.detail,
+            marks=self.marks,
+            limits=self.limits,
+            instead=self.instead,
+            place=place,
+            is_rendered=is_rendered,
+        )
 
     def mark(self, mark: Mark) -> Decision:
         """Add a mark."""

@@ -73,7 +73,7 @@ class Prompt:
     @property
     def text(self) -> str:
         """Give it as plain text."""
-        return f"{self.guide}\n\n{self.block}" if self.block else self.guide
+        return _join(self.guide, self.block)
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -87,32 +87,44 @@ class _Entry:
     """A record on its way into the prompt."""
 
     decision: Decision
-    section: str
-    handle: str
-    fields: dict[str, Any]
+    item: Item
     is_kept: bool = True
 
-    def line(self) -> str:
-        """Give its line as it stands."""
-        return Item(handle=self.handle, fields=self.fields).line()
+    def change(self, fields: Mapping[str, Any]) -> None:
+        """Show it otherwise."""
+        self.item = Item(handle=self.item.handle, fields=fields)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A prompt on its way: the records of each section, and what all of a section share."""
+
+    ruling: Ruling
+    columns: Mapping[str, Sequence[_Entry]]
+    shared: Mapping[str, Mapping[str, Any]]
+
+    def render(self) -> tuple[str, str]:
+        """Give guide and block as they stand."""
+        sections = []
+        for name, entries in self.columns.items():
+            items = tuple(entry.item for entry in entries if entry.is_kept)
+            sections.append(Section(name=name, items=items, shared=self.shared[name], left_out=len(entries) - len(items)))
+        block, key = render_block(sections)
+        return _write_guide(self.ruling, self.columns, key), block
 
 
 def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCounter) -> tuple[Prompt, Ruling]:
     """Compile the prompt, and give the ruling with what did not fit put out."""
     columns = _build_columns(ruling, policy)
     shared = {name: _share_fields(entries) for name, entries in columns.items()}
+    draft = _Draft(ruling, columns, shared)
     turns = take_turns(list(columns.values()))
-    if policy.token_budget is not None:
-        _fit(turns, policy.token_budget, _measure_frame(ruling, columns, shared, count_tokens), count_tokens)
-    guide, block = _render(ruling, columns, shared)
-    while policy.token_budget is not None and count_tokens(f"{guide}\n\n{block}") > policy.token_budget:
-        kept = [entry for entry in turns if entry.is_kept]
-        if not kept:
-            break
-        kept[-1].is_kept = False  # the counter finds more in the whole than in its parts
-        guide, block = _render(ruling, columns, shared)
-    handles = {entry.handle: entry.decision.candidate.memory_id for entry in turns if entry.is_kept}
-    prompt = Prompt(guide=guide, block=block, handles=handles, tokens=count_tokens(f"{guide}\n\n{block}" if block else guide))
+    guide, block = draft.render()
+    tokens = count_tokens(_join(guide, block))
+    if policy.token_budget is not None and tokens > policy.token_budget:
+        guide, block, tokens = _cut(draft, turns, policy.token_budget, count_tokens)
+    handles = {entry.item.handle: entry.decision.candidate.memory_id for entry in turns if entry.is_kept}
+    prompt = Prompt(guide=guide, block=block, handles=handles, tokens=tokens)
     return prompt, _put_out(ruling, {entry.decision.candidate.record_id for entry in turns if not entry.is_kept})
 
 
@@ -121,7 +133,7 @@ def _build_columns(ruling: Ruling, policy: ReadPolicy) -> dict[str, list[_Entry]
     for role, name, _ in SECTIONS:
         decisions = [item for item in ruling.decisions if item.role is role and item.is_rendered]
         entries = [
-            _Entry(decision=item, section=name, handle=f"{_HANDLES[name]}{number}", fields=_build_fields(item, policy))
+            _Entry(decision=item, item=Item(handle=f"{_HANDLES[name]}{number}", fields=_build_fields(item, policy)))
             for number, item in enumerate(decisions, start=1)
         ]
         if entries:
@@ -138,6 +150,7 @@ def _build_fields(decision: Decision, policy: ReadPolicy) -> dict[str, Any]:
         "cut": max(0, len(found.text) - policy.max_text_chars),
         "about": _label(found.subject),
         "verified": found.is_verified,
+        "derived": found.depth > 0,
         "marks": [mark.value for mark in decision.marks],
         "source": found.source_kind.value,
         "observed": found.observed_at[:10],
@@ -166,7 +179,7 @@ def _list_duties(decision: Decision) -> list[str]:
 def _name_replacements(columns: Mapping[str, Sequence[_Entry]]) -> None:
     """Point what held before to what holds now: by handle where it is shown, else by saying that there is something."""
     handles = {
-        entry.decision.candidate.memory_id: entry.handle
+        entry.decision.candidate.memory_id: entry.item.handle
         for name, entries in columns.items()
         if name != "history"
         for entry in entries
@@ -174,72 +187,69 @@ def _name_replacements(columns: Mapping[str, Sequence[_Entry]]) -> None:
     for entry in columns.get("history", ()):
         instead = entry.decision.instead
         if instead:
-            entry.fields["replaced_by"] = [handles[name] for name in instead if name in handles] or "another record"
+            named = [handles[name] for name in instead if name in handles] or "another record"
+            entry.change({**entry.item.fields, "replaced_by": named})
 
 
 def _share_fields(entries: Sequence[_Entry]) -> dict[str, list[str]]:
     """Move what all records of a section share into its heading: said once, it costs once."""
     shared: dict[str, list[str]] = {}
     for name in ("must", "must_not", "never"):
-        sets = [set(entry.fields.get(name, ())) for entry in entries]
+        sets = [set(entry.item.fields.get(name, ())) for entry in entries]
         common = sorted(set.intersection(*sets))
         if not common:
             continue
         shared[name] = common
         for entry in entries:
-            own = [word for word in entry.fields[name] if word not in common]
-            entry.fields = {key: value for key, value in {**entry.fields, name: own}.items() if value}
+            own = [word for word in entry.item.fields[name] if word not in common]
+            entry.change({key: value for key, value in {**entry.item.fields, name: own}.items() if value})
     return shared
 
 
-def _measure_frame(
-    ruling: Ruling,
-    columns: Mapping[str, Sequence[_Entry]],
-    shared: Mapping[str, Mapping[str, Any]],
-    count_tokens: TokenCounter,
-) -> int:
-    """Count what stands in the prompt whatever is cut: the guide, the headings, and the lines that say what is missing."""
-    empty = [Section(name=name, items=(), shared=shared[name], left_out=len(entries)) for name, entries in columns.items()]
-    block, key = render_block(empty)
-    return count_tokens(f"{_write_guide(ruling, columns, key)}\n\n{block}")
-
-
-def _fit(turns: Sequence[_Entry], budget: int, frame: int, count_tokens: TokenCounter) -> None:
-    costs = [count_tokens(entry.line() + "\n") for entry in turns]
-    if frame + sum(costs) <= budget:
-        return
-    kept, level = share_out(costs, max(0, budget - frame))
+def _cut(draft: _Draft, turns: Sequence[_Entry], budget: int, count_tokens: TokenCounter) -> tuple[str, str, int]:
+    """Shorten and leave out until it fits, or nothing but the frame is left: guide, headings, and the lines that say what is missing."""
+    costs = [count_tokens(entry.item.line + "\n") for entry in turns]
+    kept, level = share_out(costs, max(0, budget - _measure_frame(draft, count_tokens)))
     for place, entry in enumerate(turns):
         if place >= kept or (costs[place] > level and not _shorten_entry(entry, level, count_tokens)):
             entry.is_kept = False
+    while True:
+        guide, block = draft.render()
+        tokens = count_tokens(_join(guide, block))
+        standing = [entry for entry in turns if entry.is_kept]
+        if tokens <= budget or not standing:
+            return guide, block, tokens
+        standing[-1].is_kept = False  # the counter finds more in the whole than in its parts
+
+
+def _measure_frame(draft: _Draft, count_tokens: TokenCounter) -> int:
+    empty = [
+        Section(name=name, items=(), shared=draft.shared[name], left_out=len(entries)) for name, entries in draft.columns.items()
+    ]
+    block, key = render_block(empty)
+    return count_tokens(_join(_write_guide(draft.ruling, draft.columns, key), block))
 
 
 def _shorten_entry(entry: _Entry, level: int, count_tokens: TokenCounter) -> bool:
-    text, cut = entry.fields["text"], entry.fields.get("cut", 0)
+    fields = entry.item.fields
+    text, cut = fields["text"], fields.get("cut", 0)
 
     def build(beginning: str) -> dict[str, Any]:
         missing = cut + len(text) - len(beginning)
-        return {"text": beginning, "cut": missing} | {
-            key: value for key, value in entry.fields.items() if key not in {"text", "cut"}
-        }
+        return {"text": beginning, "cut": missing} | {key: value for key, value in fields.items() if key not in {"text", "cut"}}
 
     def fits(beginning: str) -> bool:
-        return count_tokens(Item(handle=entry.handle, fields=build(beginning)).line() + "\n") <= level
+        return count_tokens(Item(handle=entry.item.handle, fields=build(beginning)).line + "\n") <= level
 
     beginning = shorten(text, fits)
     if beginning is None:
         return False
-    entry.fields = build(beginning)
+    entry.change(build(beginning))
     return True
 
 
-def _render(ruling: Ruling, columns: Mapping[str, Sequence[_Entry]], shared: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
-    sections = []
-    for name, entries in columns.items():
-        items = tuple(Item(handle=entry.handle, fields=entry.fields) for entry in entries if entry.is_kept)
-        sections.append(Section(name=name, items=items, shared=shared[name], left_out=len(entries) - len(items)))
-    block, key = render_block(sections)
-    return _write_guide(ruling, columns, key), block
+def _join(guide: str, block: str) -> str:
+    return f"{guide}\n\n{block}" if block else guide
 
 
 def _write_guide(ruling: Ruling, names: Mapping[str, object], key: str) -> str:

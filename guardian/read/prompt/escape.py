@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -103,6 +104,10 @@ def _show_plain(text: str) -> str:
     return "".join(pieces)
 
 
+# Names of fields are ours, a few dozen; texts are never cached, as one of them may be erased.
+_quote_name = lru_cache(maxsize=256)(quote)
+
+
 def dump_line(value: Mapping[str, Any]) -> str:
     """Give a mapping of plain values as one line of JSON, every text in it quoted as above."""
     return _dump(value)
@@ -112,7 +117,9 @@ def _dump(value: Any) -> str:
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{quote(key)}:{_dump(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ",".join([f"{_quote_name(key)}:{_dump(inner)}" for key, inner in value.items()]) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_dump, value)) + "]"
+        return "[" + ",".join([_dump(inner) for inner in value]) + "]"
+    if value is True or value is False:
+        return "true" if value else "false"
     return orjson.dumps(value).decode()

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from guardian.errors import RecordError
@@ -29,15 +30,16 @@ _LEFT_OUT = re.compile(r"\((\d+) more did not fit\)")
 _END = "end"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Item:
     """One record in a section: its handle (`E1`) and its fields."""
 
     handle: str
     fields: Mapping[str, Any]
 
+    @cached_property
     def line(self) -> str:
-        """Give its line."""
+        """Its line."""
         return f"{self.handle} {dump_line(self.fields)}"
 
 
@@ -101,7 +103,7 @@ def _shared_line(section: Section) -> str:
 
 
 def _list_lines(section: Section) -> list[str]:
-    lines = [item.line() for item in section.items]
+    lines = [item.line for item in section.items]
     return [*lines, f"({section.left_out} more did not fit)"] if section.left_out else lines
 
 

@@ -24,8 +24,6 @@ _WRONG_BELOW = 0.5
 def judge_authority(decision: Decision, setting: Setting) -> Decision:
     """Give an open decision its role."""
     candidate = decision.candidate
-    if candidate.depth:
-        decision = decision.mark(Mark.DERIVED)
     if not candidate.slots:
         return decision.reject(Reason.NO_SLOT)
     if candidate.kind in PRECEDENTS:

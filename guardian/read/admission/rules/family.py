@@ -8,7 +8,7 @@ families have room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from guardian.read.admission.decision import Decision, Reason
 
@@ -82,7 +82,7 @@ def limit_families(decisions: Sequence[Decision], *, per_family: int) -> list[De
     judged = list(decisions)
     for index, choice in zip(inside, choices, strict=True):
         if choice.is_kept:
-            judged[index] = replace(decisions[index], place=choice.place)
+            judged[index] = decisions[index].move(place=choice.place, is_rendered=False)
         else:
             assert choice.full is not None
             judged[index] = decisions[index].reject(Reason.SAME_FAMILY, instead=tuple(sorted(standing[choice.full])))

@@ -5,8 +5,6 @@ A question about history gets what was believed before, marked, with what replac
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from guardian.core.model import Status
 from guardian.core.rules.card import quote_label
 from guardian.read.admission.candidate import Candidate
@@ -35,7 +33,7 @@ def judge_provenance(decision: Decision, setting: Setting) -> Decision:
         return decision.reject(Reason.OUT_OF_SCOPE, f"{foreign} {quote_label(candidate.scope[foreign])}")
     limits = _list_unproven(candidate, setting)
     if limits:
-        decision = replace(decision, limits=limits)
+        decision = Decision(candidate=candidate, place=decision.place, limits=limits)
     if candidate.status is Status.SUPERSEDED:
         return _withhold(decision, Reason.SUPERSEDED, ", ".join(candidate.felled_by), setting)
     if candidate.valid_until is not None and candidate.valid_until <= setting.at:
