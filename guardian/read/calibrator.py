@@ -303,7 +303,7 @@ class Calibrator:
             if self._on_read is not None and read is not None:
                 await self._on_read(read)
         except DependencyError as exc:
-            log.warning("context.not_recorded", space=admission.space, error=str(exc))
+            log.warning("context.not_recorded", error=str(exc))
             return admission
         return replace(admission, is_recorded=self._publisher is not None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import orjson
@@ -104,7 +104,7 @@ def _read(hit: Hit, rank: int, similarity: float) -> Candidate:
         source_kind=SourceKind(payload["source_kind"]),
         subject=payload.get("subject"),
         observed_at=payload["observed_at"],
-        slots=_read_slots(tuple(payload.get("slots", ())), permission),
+        slots=_read_slots(tuple(payload.get("slots", ()))).intersection(permission.slots),
         permission=permission,
         roots=tuple(root for root in payload["roots"] if root != TRUNCATED_ROOT),
         depth=payload.get("depth", 0),
@@ -119,9 +119,9 @@ def _read(hit: Hit, rank: int, similarity: float) -> Candidate:
     )
 
 
-@lru_cache(maxsize=1_024)  # a few hundred pairs of closed sets
-def _read_slots(named: tuple[str, ...], permission: Permission) -> frozenset[Slot]:
-    return frozenset(map(Slot, named)) & frozenset(permission.slots)
+@cache  # a few dozen: a closed set
+def _read_slots(named: tuple[str, ...]) -> frozenset[Slot]:
+    return frozenset(map(Slot, named))
 
 
 def _read_verdicts(stored: Mapping[str, Any] | None) -> Mapping[str, float]:
