@@ -38,8 +38,10 @@ class SearchQuery:
         statuses: Statuses that may answer; the default read leaves superseded and erased out.
         at: When given, records whose validity does not contain this time are left out.
         without_roots: Records with any of these roots are left out; at most 1,000.
-        fields: Payload fields to give; None for all. A reader of forty hits that needs no cards reads a third of the bytes.
+        fields: Payload fields to give; None for all.
         limit: Number of hits, 1 to 1,000.
+        payloads: Number of hits whose payload is read, the best; the rest are ids and scores. None for all. A payload costs 50
+            microseconds in the embedded engine, a place in the ranking next to nothing.
     """
 
     space: str
@@ -52,6 +54,7 @@ class SearchQuery:
     without_roots: Collection[str] = ()
     fields: tuple[str, ...] | None = None
     limit: int = 10
+    payloads: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,7 @@
 """The calibrator: from a question to a calibrated context, with one search and no model call.
 
 What the write path worked out is put to use: `Calibrator.context` searches once, lets the pure rules of `guardian.read.admission` decide
-on what was found, compiles the prompt, and leaves a line in the ledger. A second and a third search follow only where families, scopes
-or roles took away so much that fewer records than asked are left and the store may have more.
+on what was found, compiles the prompt, and leaves a line in the ledger. `guardian.read.find` says when more than one search is made.
 """
 
 from __future__ import annotations
@@ -20,31 +19,19 @@ import structlog
 
 from guardian.contracts.ledger import ContextGiven, ContextJudged
 from guardian.contracts.outcome import build_outcome_id
-from guardian.core.model import MemoryKind, Read, Status
-from guardian.embed.bm25 import bm25_query
+from guardian.core.model import Read
 from guardian.embed.port import Embedder
 from guardian.errors import DependencyError
-from guardian.ports import Hit, OutcomeMessage, Publisher, SearchQuery, Store
-from guardian.read.admission.admit import admit
-from guardian.read.admission.candidate import FIELDS, read_candidates
-from guardian.read.admission.decision import Decision, Reason, Role, Ruling, Setting
+from guardian.ports import OutcomeMessage, Publisher, Store
+from guardian.read.admission.decision import Decision, Role, Ruling, Setting
 from guardian.read.admission.policy import ReadPolicy
-from guardian.read.admission.rules.family import list_full_roots
 from guardian.read.admission.task import Task, TaskClassifier, UnknownTask, fill_task, needs_classifying
+from guardian.read.find import MAX_QUERY_CHARS, find
 from guardian.read.ledger.entry import EVENTS_TOPIC, build_entry, build_read, digest_query, pack_entry, pack_read
 from guardian.read.prompt.budget import TokenCounter, estimate_tokens
 from guardian.read.prompt.compile import Prompt, compile_prompt
 
 log = structlog.stdlib.get_logger(__name__)
-
-# Each further search looks this many times as deep.
-_DEEPER = 4
-_MAX_HITS = 1_000
-_MAX_ROOTS = 1_000
-# Of a question; the sorting of combining marks costs the square of a longer one.
-_MAX_QUERY_CHARS = 8_192
-# Kinds that are never admitted where personalization is not allowed; not looked for again in a second search.
-_OWN_KINDS = frozenset({MemoryKind.BELIEF, MemoryKind.PREFERENCE})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +162,8 @@ class Calibrator:
         dense = await self._embed(query, vector)
         known = await self._settle_task(query, task or Task(), dense)
         setting = Setting(task=known, policy=self.policy, at=self.policy.at or asked_at)
-        ruling, searches, retrieved = await self._decide(query, dense, setting, space)
-        prompt, ruling = compile_prompt(ruling, self.policy, count_tokens=self._count_tokens)
+        found = await find(self.store, query, dense, setting, space=space)
+        prompt, ruling = compile_prompt(found.ruling, self.policy, count_tokens=self._count_tokens)
         admission = Admission(
             space=space,
             task=known,
@@ -184,8 +171,8 @@ class Calibrator:
             prompt=prompt,
             query_digest=digest_query(query, self._query_key),
             asked_at=asked_at,
-            retrieved=retrieved,
-            searches=searches,
+            retrieved=found.retrieved,
+            searches=found.searches,
             has_vector=dense is not None,
             latency_ms=(time.perf_counter() - started) * 1000,
         )
@@ -234,7 +221,7 @@ class Calibrator:
         if embedder is None or not embedder.embeds or embedder.identity != self.store.identity.embedding:
             return None
         try:
-            return (await embedder.embed([query[:_MAX_QUERY_CHARS]]))[0]
+            return (await embedder.embed([query[:MAX_QUERY_CHARS]]))[0]
         except DependencyError as exc:
             log.warning("context.embedding_failed", error=str(exc))
             return None
@@ -244,50 +231,6 @@ class Calibrator:
             return task
         found = await self._classifier.classify(query, vector)
         return fill_task(task, found, least_confidence=self.policy.least_confidence)
-
-    async def _decide(self, query: str, dense: tuple[float, ...] | None, setting: Setting, space: str) -> tuple[Ruling, int, int]:
-        """Search and decide, deeper while too little is left and the store may have more; with the numbers of searches and of records."""
-        asked = self._build_query(query, dense, setting, space)
-        found: dict[str, Hit] = {}
-        searches = 0
-        while True:
-            hits = await self.store.search(asked)
-            searches += 1
-            for hit in hits:
-                found.setdefault(hit.point.id, hit)
-            ruling = admit(read_candidates(list(found.values())), setting)
-            is_exhausted = len(hits) < asked.limit or asked.limit == _MAX_HITS or searches == self.policy.max_searches
-            if is_exhausted or _count_admitted(ruling) >= self.policy.limit:
-                return ruling, searches, len(found)
-            asked = self._deepen(asked, ruling, setting)
-
-    def _build_query(self, query: str, dense: tuple[float, ...] | None, setting: Setting, space: str) -> SearchQuery:
-        past = {Status.SUPERSEDED} if setting.task.is_history else set()
-        return SearchQuery(
-            space=space,
-            sparse=bm25_query(query[:_MAX_QUERY_CHARS]),
-            dense=dense,
-            statuses=(self.policy.statuses | past) - {Status.ERASED},
-            at=None if setting.task.is_history else setting.at,
-            fields=FIELDS,
-            limit=min(_MAX_HITS, self.policy.limit * self.policy.overfetch),
-        )
-
-    def _deepen(self, asked: SearchQuery, ruling: Ruling, setting: Setting) -> SearchQuery:
-        """Look deeper, past what can add nothing: families that are full, and kinds that this task never admits."""
-        full = list_full_roots(ruling.decisions, per_family=self.policy.per_family)
-        is_past = bool(setting.task.is_history)
-        return SearchQuery(
-            space=asked.space,
-            sparse=asked.sparse,
-            dense=asked.dense,
-            statuses=asked.statuses,
-            at=asked.at,
-            fields=FIELDS,
-            without_roots=() if is_past else full[:_MAX_ROOTS],
-            kinds=None if setting.task.is_personal else sorted(set(MemoryKind) - _OWN_KINDS),
-            limit=min(_MAX_HITS, asked.limit * _DEEPER),
-        )
 
     async def _record(self, admission: Admission) -> Admission:
         """Send the ledger line and the `memory.read`."""
@@ -350,8 +293,3 @@ class SyncCalibrator:
     ) -> ContextJudged:
         """Note what came of an answer; see `Calibrator.report`."""
         return self._runner.run(self._calibrator.report(admission, value, judged_by=judged_by, used=used, overridden=overridden))
-
-
-def _count_admitted(ruling: Ruling) -> int:
-    """Count what is given, and what an abstaining policy alone keeps back: more of the same would be kept back, too."""
-    return sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in ruling.decisions)

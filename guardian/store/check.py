@@ -133,6 +133,8 @@ def validate_query(query: SearchQuery, *, vector_size: int) -> None:
     validate_sparse("search", query.sparse)
     if query.at is not None and query.at.tzinfo is None:
         raise InvariantError(f"search time {query.at} has no zone")
+    if query.payloads is not None and query.payloads < 0:
+        raise InvariantError(f"a search is to read {query.payloads} payloads")
     if len(query.without_roots) > NAMES_PER_CLAUSE:
         raise InvariantError(f"a search leaves out {len(query.without_roots)} families, at most {NAMES_PER_CLAUSE} go into one")
 

@@ -28,7 +28,7 @@ from guardian.store.check import (
     validate_query,
     validate_vector,
 )
-from guardian.store.fusion import choose_hits, count_candidates, name_similarities, rank_scores
+from guardian.store.fusion import build_hits, choose_hits, count_candidates, name_similarities, rank_scores
 from guardian.store.identity import build_dense_identity, build_meta_payload, check_meta
 from guardian.store.layout import (
     KEYWORDS,
@@ -120,10 +120,8 @@ class MemoryStore:
         sparse = self._cut(self._score_sparse(ids, query), query)
         best = choose_hits(dense, sparse, limit=query.limit)
         near = name_similarities(dense)
-        return [
-            Hit(point=self._read_fields(point_id, query.fields), score=score, similarity=near.get(point_id))
-            for point_id, score in best
-        ]
+        points = [self._read_fields(point_id, query.fields) for point_id, _ in best[: query.payloads]]
+        return build_hits(best, points, near, query)
 
     async def iter_points(
         self,

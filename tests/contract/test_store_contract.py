@@ -465,6 +465,17 @@ class TestSearch:
         }
         assert not any(hit.point.whole for hit in found)
 
+    async def test_a_reader_may_ask_for_the_payloads_of_the_best(self, store: Any) -> None:
+        """The ranking is the same; of the rest only ids and scores are given."""
+        await write(store, *(build_record("s", f"m{number}", sparse=((1,), (1.0 + number,))) for number in range(5)))
+        query = SearchQuery(space="s", sparse=((1,), (1.0,)))
+        whole = await store.search(query)
+        for count in (0, 2, 9):
+            found = await store.search(replace(query, payloads=count))
+            assert [(hit.point.id, hit.score) for hit in found] == [(hit.point.id, hit.score) for hit in whole]
+            assert found[:count] == whole[:count]
+            assert all(not hit.point.payload and not hit.point.whole for hit in found[count:])
+
     async def test_similarity_is_the_cosine_where_there_is_one(self, store: Any) -> None:
         """It stands beside the fused score, and is absent without a vector on either side."""
         await write(
@@ -510,6 +521,7 @@ class TestSearch:
             {"limit": 0},
             {"limit": 1_001},
             {"sparse": ((1,), ())},
+            {"payloads": -1},
             {"without_roots": [str(number) for number in range(1_001)]},
         ],
     )
@@ -898,5 +910,6 @@ class TestTwin:
                     without_roots=draw.choice(((), ("m1", "x"))),
                     fields=draw.choice((None, ("memory_id", "roots"))),
                     limit=draw.choice((3, 50)),
+                    payloads=draw.choice((None, 0, 2)),
                 )
                 assert await store.search(query) == await twin.search(query)

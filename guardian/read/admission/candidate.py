@@ -71,22 +71,34 @@ class Candidate:
         return self.status is Status.VERIFIED
 
 
-def read_candidates(hits: Sequence[Hit]) -> list[Candidate]:
-    """Read the hits of a search, best first. Hits are of one ranking: their place is their rank."""
-    best = max((hit.score for hit in hits), default=0.0)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What similarities of one question are measured by.
+
+    Attributes:
+        best: The best score.
+        floor: The least cosine among those that the dense ranking found; None without vectors.
+    """
+
+    best: float
+    floor: float | None
+
+
+def build_scale(hits: Sequence[Hit]) -> Scale:
+    """Build the scale of a search from its whole ranking; payloads are not looked at."""
     known = [hit.similarity for hit in hits if hit.similarity is not None]
-    # A record that is not among the nearest is at most as near as the last of those that are.
-    floor = min(known, default=None)
-    return [_read(hit, rank, _score_similarity(hit, best=best, floor=floor)) for rank, hit in enumerate(hits)]
+    return Scale(best=max((hit.score for hit in hits), default=0.0), floor=min(known, default=None))
 
 
-def _score_similarity(hit: Hit, *, best: float, floor: float | None) -> float:
-    share = hit.score / best if best > 0 else 0.0
-    cosine = floor if hit.similarity is None else hit.similarity
+def _score_similarity(hit: Hit, scale: Scale) -> float:
+    """Give the cosine; of what is not among the nearest, that of the last of them at most; without vectors the share of the best."""
+    share = hit.score / scale.best if scale.best > 0 else 0.0
+    cosine = scale.floor if hit.similarity is None else hit.similarity
     return round(min(1.0, max(0.0, share if cosine is None else cosine)), _SIMILARITY_DIGITS)
 
 
-def _read(hit: Hit, rank: int, similarity: float) -> Candidate:
+def read_candidate(hit: Hit, rank: int, scale: Scale) -> Candidate:
+    """Read one hit with its payload; `rank` is its place among all that was found for the question."""
     payload = hit.point.payload
     lineage = orjson.loads(payload["lineage"])
     permission = load_permission(payload["permission"])
@@ -98,7 +110,7 @@ def _read(hit: Hit, rank: int, similarity: float) -> Candidate:
         text=payload["text"],
         rank=rank,
         score=hit.score,
-        similarity=similarity,
+        similarity=_score_similarity(hit, scale),
         status=Status(payload["status"]),
         kind=MemoryKind(payload["kind"]),
         source_kind=SourceKind(payload["source_kind"]),

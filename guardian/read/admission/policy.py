@@ -26,8 +26,8 @@ class ReadPolicy:
     Attributes:
         limit: Most records that are given (k), 1 to 100.
         per_family: Most records of one family; restatements add nothing, so 1.
-        overfetch: Hits fetched for each record asked. What families, scopes and roles take away is mostly made up by that;
-            a second and a third search follow only where it is not.
+        overfetch: Records read with the search for each one asked. What families, scopes and roles take away is often made up by
+            that; more are read, and at last searched for, where it is not.
         max_searches: Most searches of one call.
         least_utility: Deflated utility in [0, 1] below which an episode or skill is no example. One without any grade is taken
             to have just this.
@@ -42,7 +42,7 @@ class ReadPolicy:
 
     limit: int = 10
     per_family: int = 1
-    overfetch: int = 3
+    overfetch: int = 2
     max_searches: int = 3
     least_utility: float = 0.3
     passing_channels: frozenset[str] = frozenset({"gold"})

@@ -84,7 +84,7 @@ class TestSearching:
         assert set(asked.statuses) == {"active", "verified"}
         assert "card" not in asked.fields
         assert len(admission.rendered) == 5
-        assert (admission.searches, admission.retrieved) == (1, 15)
+        assert (admission.searches, admission.retrieved) == (1, 10)
 
     async def test_a_large_family_does_not_fill_the_context(self) -> None:
         """Three hundred recaps that match better stand once, and the search goes on past their family."""
