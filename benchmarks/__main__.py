@@ -24,6 +24,7 @@ from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
 from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
+from benchmarks.read import measure_read
 from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
 from benchmarks.report import Report
@@ -86,6 +87,11 @@ BENCHMARKS: dict[str, Benchmark] = {
         measure_correct,
         full={"chain": 10_000, "families": (1_000, 10_000, 100_000)},
         quick={"chain": 1_000, "families": (200, 1_000, 5_000)},
+    ),
+    "read": _sized(
+        measure_read,
+        full={"sizes": (1_000, 100_000), "questions": 400},
+        quick={"sizes": (1_000, 10_000), "questions": 100},
     ),
     "memory": _sized(
         measure_memory,

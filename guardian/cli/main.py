@@ -19,6 +19,7 @@ from guardian.cli.audit_run import run as audit_run
 from guardian.cli.cards import cards
 from guardian.cli.compact import compact
 from guardian.cli.console import err, say_error
+from guardian.cli.context import context
 from guardian.cli.dead_letters import dead_letters
 from guardian.cli.demo import demo
 from guardian.cli.doctor import doctor
@@ -27,6 +28,7 @@ from guardian.cli.embed import embed
 from guardian.cli.erase import erase
 from guardian.cli.export import export
 from guardian.cli.holdings import holdings
+from guardian.cli.ledger import ledger
 from guardian.cli.migrate import migrate
 from guardian.cli.replay import replay
 from guardian.cli.search import search
@@ -57,6 +59,7 @@ for command in (
     replay,
     show,
     search,
+    context,
     export,
     erase,
     holdings,
@@ -77,6 +80,7 @@ audit.command("recompute")(recompute)
 audit.command("run")(audit_run)
 app.add_typer(audit, name="audit")
 app.add_typer(cards, name="cards")
+app.add_typer(ledger, name="ledger")
 app.add_typer(sources, name="sources")
 app.add_typer(topics, name="topics")
 app.add_typer(dead_letters, name="dead-letters")

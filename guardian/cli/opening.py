@@ -34,6 +34,17 @@ async def opened_store(settings: Settings, place: str | None) -> AsyncIterator[S
 
 
 @asynccontextmanager
+async def open_own_embedder(settings: Settings, store: Store) -> AsyncIterator[Embedder | None]:
+    """Open the model when it is the one the store was made with; else BM25 answers alone."""
+    embedder = await build_embedder(settings.embedding) if store.identity.vector_size else None
+    try:
+        yield embedder if embedder is not None and embedder.identity == store.identity.embedding else None
+    finally:
+        if embedder is not None:
+            await embedder.close()
+
+
+@asynccontextmanager
 async def opened_for_writing(settings: Settings, place: str | None) -> AsyncIterator[tuple[Store, Embedder | None]]:
     """Open or make the store for the embedding of the settings."""
     embedder = await build_embedder(settings.embedding)

@@ -15,6 +15,7 @@ from guardian.core.node import TRUNCATED_ROOT
 from guardian.embed.bm25 import bm25_query
 from guardian.embed.port import Embedder
 from guardian.ports import Hit, SearchQuery, Store
+from guardian.read.admission.rules.family import Member, choose_members
 
 # Hits fetched for each one asked, so that families of many restatements do not fill the answer.
 OVERFETCH = 8
@@ -70,44 +71,15 @@ async def retrieve(store: Store, question: Question, embedder: Embedder | None =
 
 def keep_representatives(hits: Sequence[Hit], *, per_family: int) -> list[Hit]:
     """Keep at most `per_family` standing records of each family, in the order of the hits; superseded ones all."""
-    standing = [hit for hit in hits if hit.point.payload["status"] != Status.SUPERSEDED]
-    ranks = {hit.point.id: rank for rank, hit in enumerate(hits)}
-    kept: set[str] = {hit.point.id for hit in hits} - {hit.point.id for hit in standing}
-    taken: dict[str, int] = {}
-    # Originals before composites: what has one root decides for its family.
-    for hit in sorted(standing, key=lambda hit: (len(_roots(hit)) > 1, *_rank(hit), ranks[hit.point.id])):
-        roots = _roots(hit)
-        if all(taken.get(root, 0) < per_family for root in roots):
-            kept.add(hit.point.id)
-            for root in roots:
-                taken[root] = taken.get(root, 0) + 1
-    best = _best_ranks(standing, ranks)
-    chosen = [hit for hit in hits if hit.point.id in kept]
-    return sorted(
-        chosen,
-        key=lambda hit: (
-            min((best.get(root, len(hits)) for root in _roots(hit)), default=0) if hit in standing else ranks[hit.point.id]
-        ),
-    )
+    ranked = list(enumerate(hits))
+    standing = [(rank, hit) for rank, hit in ranked if hit.point.payload["status"] != Status.SUPERSEDED]
+    choices = choose_members([_build_member(hit, rank) for rank, hit in standing], per_family=per_family)
+    kept = [(choice.place, rank) for (rank, _), choice in zip(standing, choices, strict=True) if choice.is_kept]
+    kept += [(rank, rank) for rank, hit in ranked if hit.point.payload["status"] == Status.SUPERSEDED]
+    return [hits[rank] for _, rank in sorted(kept)]
 
 
-def _best_ranks(standing: Sequence[Hit], ranks: dict[str, int]) -> dict[str, int]:
-    """Give each family the rank of its best hit: the representative answers in its place."""
-    best: dict[str, int] = {}
-    for hit in standing:
-        roots = _roots(hit)
-        if len(roots) == 1:
-            best[roots[0]] = min(best.get(roots[0], ranks[hit.point.id]), ranks[hit.point.id])
-    for hit in standing:
-        for root in _roots(hit):
-            best.setdefault(root, ranks[hit.point.id])
-    return best
-
-
-def _roots(hit: Hit) -> tuple[str, ...]:
-    return tuple(root for root in hit.point.payload.get("roots", ()) if root != TRUNCATED_ROOT)
-
-
-def _rank(hit: Hit) -> tuple[bool, int]:
+def _build_member(hit: Hit, rank: int) -> Member:
     payload = hit.point.payload
-    return (payload["status"] != Status.VERIFIED, payload.get("depth", 0))
+    roots = tuple(root for root in payload.get("roots", ()) if root != TRUNCATED_ROOT)
+    return Member(roots, payload["status"] == Status.VERIFIED, payload.get("depth", 0), rank)

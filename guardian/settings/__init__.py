@@ -8,6 +8,7 @@ from guardian.settings.chat import ChatSettings
 from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.induce import InduceSettings
 from guardian.settings.loading import TOML_NAME, Settings, load_settings
+from guardian.settings.read import ReadSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
 from guardian.settings.state import EmbeddingSettings, StoreSettings
@@ -26,6 +27,7 @@ __all__ = [
     "KafkaSettings",
     "LimitSettings",
     "PolicySettings",
+    "ReadSettings",
     "Section",
     "Settings",
     "StoreSettings",

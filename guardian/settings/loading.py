@@ -24,6 +24,7 @@ from guardian.mapping import EventMap
 from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.induce import InduceSettings
+from guardian.settings.read import ReadSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
@@ -51,6 +52,7 @@ class Settings(BaseSettings):
     policy: PolicySettings = Field(default_factory=PolicySettings)
     drift: DriftSettings = Field(default_factory=DriftSettings)
     alerts: AlertSettings = Field(default_factory=AlertSettings)
+    read: ReadSettings = Field(default_factory=ReadSettings)
     maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."

@@ -19,7 +19,7 @@ from typing import Any
 from guardian.core.point import MAX_NORM, MIN_NORM, Patch, Phase, PointKind, Upsert
 from guardian.errors import InvariantError
 from guardian.ports import Fence, SearchQuery
-from guardian.store.layout import INDEXES, TENANT, VERSION, IndexType
+from guardian.store.layout import INDEXES, NAMES_PER_CLAUSE, TENANT, VERSION, IndexType
 
 MAX_SPARSE_INDEX = 2**32 - 1
 # Engines turn larger integers into floats.
@@ -133,6 +133,10 @@ def validate_query(query: SearchQuery, *, vector_size: int) -> None:
     validate_sparse("search", query.sparse)
     if query.at is not None and query.at.tzinfo is None:
         raise InvariantError(f"search time {query.at} has no zone")
+    if query.payloads is not None and query.payloads < 0:
+        raise InvariantError(f"a search is to read {query.payloads} payloads")
+    if len(query.without_roots) > NAMES_PER_CLAUSE:
+        raise InvariantError(f"a search leaves out {len(query.without_roots)} families, at most {NAMES_PER_CLAUSE} go into one")
 
 
 def validate_fence(fence: Fence) -> None:

@@ -7,7 +7,10 @@ fusion (0.5 against 1.2 ms at 2,000 records). Reciprocal rank fusion: Cormack, C
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from guardian.core.point import Point
+from guardian.ports import Hit, SearchQuery
 
 # The constant of the paper, and of the engines' documentation; a smaller one lets first places weigh more.
 RRF_K = 60
@@ -34,8 +37,27 @@ def fuse_ranks(rankings: Sequence[Iterable[tuple[str, float]]]) -> list[tuple[st
     return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
+def name_similarities(dense: Iterable[tuple[str, float]] | None) -> dict[str, float]:
+    """Give the cosine of each candidate of the dense ranking, by id, as far as engines agree on it."""
+    return {} if dense is None else {point_id: round(score, SCORE_DIGITS) for point_id, score in dense}
+
+
 def choose_hits(
     dense: Iterable[tuple[str, float]] | None, sparse: Iterable[tuple[str, float]], *, limit: int
 ) -> list[tuple[str, float]]:
     """Give the best `limit` (id, score); without a dense ranking BM25's own scores."""
     return (rank_scores(sparse) if dense is None else fuse_ranks([dense, sparse]))[:limit]
+
+
+def build_hits(
+    best: Sequence[tuple[str, float]], points: Iterable[Point], similarities: Mapping[str, float], query: SearchQuery
+) -> list[Hit]:
+    """Build the answer of a search: what was read with its payload, the rest bare; what was to be read and is gone is left out."""
+    read = {point.id: point for point in points}
+    count = len(best) if query.payloads is None else query.payloads
+    hits = []
+    for place, (point_id, score) in enumerate(best):
+        point = read.get(point_id) if place < count else Point(point_id, {}, whole=False)
+        if point is not None:
+            hits.append(Hit(point=point, score=score, similarity=similarities.get(point_id)))
+    return hits

@@ -28,7 +28,7 @@ from guardian.store.check import (
     validate_query,
     validate_vector,
 )
-from guardian.store.fusion import choose_hits, count_candidates, rank_scores
+from guardian.store.fusion import build_hits, choose_hits, count_candidates, name_similarities, rank_scores
 from guardian.store.identity import build_dense_identity, build_meta_payload, check_meta
 from guardian.store.layout import (
     KEYWORDS,
@@ -115,11 +115,13 @@ class MemoryStore:
         """Search records by cosine and BM25, fused by rank; IDF is over the space's records with a BM25 vector."""
         validate_query(query, vector_size=self.identity.vector_size)
         matches = self._iter_matches(build_search_clause(query))
-        ids = [point_id for point_id in matches if _is_valid(self.shelf.payloads[point_id], query.at)]
+        ids = [point_id for point_id in matches if _is_wanted(self.shelf.payloads[point_id], query)]
         dense = None if query.dense is None else self._cut(self._score_dense(ids, query.dense), query)
         sparse = self._cut(self._score_sparse(ids, query), query)
         best = choose_hits(dense, sparse, limit=query.limit)
-        return [Hit(point=self._read_point(point_id, whole=True), score=score) for point_id, score in best]
+        near = name_similarities(dense)
+        points = [self._read_fields(point_id, query.fields) for point_id, _ in best[: query.payloads]]
+        return build_hits(best, points, near, query)
 
     async def iter_points(
         self,
@@ -245,6 +247,12 @@ class MemoryStore:
             return Point(point_id, dict(payload))
         return Point(point_id, {key: value for key, value in payload.items() if key not in HEAVY_FIELDS}, whole=False)
 
+    def _read_fields(self, point_id: str, fields: tuple[str, ...] | None) -> Point:
+        if fields is None:
+            return self._read_point(point_id, whole=True)
+        payload = self.shelf.payloads[point_id]
+        return Point(point_id, {name: payload[name] for name in fields if name in payload}, whole=False)
+
     def _cut(self, scores: Iterable[tuple[str, float]], query: SearchQuery) -> list[tuple[str, float]]:
         return rank_scores(scores)[: count_candidates(query.limit)]
 
@@ -278,6 +286,10 @@ def _list_values(payload: Mapping[str, Any], name: str) -> Sequence[str]:
 def _normalise(vector: tuple[float, ...]) -> tuple[float, ...]:
     norm = math.hypot(*vector)
     return tuple(number / norm for number in vector)
+
+
+def _is_wanted(payload: Mapping[str, Any], query: SearchQuery) -> bool:
+    return _is_valid(payload, query.at) and set(query.without_roots).isdisjoint(payload.get("roots", ()))
 
 
 def _is_valid(payload: Mapping[str, Any], at: datetime | None) -> bool:

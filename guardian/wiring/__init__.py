@@ -6,6 +6,7 @@ from guardian.wiring.chat import build_budget, build_chat
 from guardian.wiring.drift import build_watch_policy, build_watch_setup
 from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side
 from guardian.wiring.policy import build_decode_policy, build_policy_of
+from guardian.wiring.read import build_calibrator, build_read_policy
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
     build_embedder,
@@ -21,6 +22,7 @@ from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipe
 __all__ = [
     "build_author",
     "build_budget",
+    "build_calibrator",
     "build_card_asks",
     "build_card_chat",
     "build_card_side",
@@ -34,6 +36,7 @@ __all__ = [
     "build_pipeline",
     "build_policy_of",
     "build_publisher",
+    "build_read_policy",
     "build_rows_source",
     "build_sandbox",
     "build_schemas",

@@ -434,6 +434,60 @@ class TestSearch:
         assert set(list_memories(await store.search(replace(query, kinds=[MemoryKind.FACT])))) == {"a", "c"}
         assert await store.search(replace(query, slots=[Slot.FACTS], kinds=[MemoryKind.EPISODE])) == []
 
+    async def test_families_can_be_left_out(self, store: Any) -> None:
+        """A record with one of the barred roots does not answer, whatever else it has; nor is that family named elsewhere."""
+        await write(
+            store,
+            build_record("s", "a", roots=["r1"], sparse=((1,), (1.0,))),
+            build_record("s", "ab", roots=["r1", "r2"], sparse=((1,), (1.0,))),
+            build_record("s", "b", roots=["r2"], sparse=((1,), (1.0,))),
+            build_record("s", "rootless", sparse=((1,), (1.0,))),
+        )
+        query = SearchQuery(space="s", sparse=((1,), (1.0,)))
+        found = await store.search(replace(query, without_roots=["r1", "unknown"]))
+        assert set(list_memories(found)) == {"b", "rootless"}
+        assert len(await store.search(query)) == 4
+
+    async def test_a_reader_may_ask_for_some_fields(self, store: Any) -> None:
+        """It gets those that are there, in the same ranking, marked as not whole; nothing else is read."""
+        await write(
+            store,
+            build_record("s", "a", roots=["r1"], text="one", card="{}", sparse=((1,), (1.0,))),
+            build_record("s", "b", text="two", sparse=((1,), (2.0,))),
+        )
+        query = SearchQuery(space="s", sparse=((1,), (1.0,)))
+        found = await store.search(replace(query, fields=("memory_id", "roots", "text")))
+        whole = await store.search(query)
+        assert [(hit.point.id, hit.score) for hit in found] == [(hit.point.id, hit.score) for hit in whole]
+        assert {hit.point.payload["memory_id"]: dict(hit.point.payload) for hit in found} == {
+            "a": {"memory_id": "a", "roots": ["r1"], "text": "one"},
+            "b": {"memory_id": "b", "text": "two"},
+        }
+        assert not any(hit.point.whole for hit in found)
+
+    async def test_a_reader_may_ask_for_the_payloads_of_the_best(self, store: Any) -> None:
+        """The ranking is the same; of the rest only ids and scores are given."""
+        await write(store, *(build_record("s", f"m{number}", sparse=((1,), (1.0 + number,))) for number in range(5)))
+        query = SearchQuery(space="s", sparse=((1,), (1.0,)))
+        whole = await store.search(query)
+        for count in (0, 2, 9):
+            found = await store.search(replace(query, payloads=count))
+            assert [(hit.point.id, hit.score) for hit in found] == [(hit.point.id, hit.score) for hit in whole]
+            assert found[:count] == whole[:count]
+            assert all(not hit.point.payload and not hit.point.whole for hit in found[count:])
+
+    async def test_similarity_is_the_cosine_where_there_is_one(self, store: Any) -> None:
+        """It stands beside the fused score, and is absent without a vector on either side."""
+        await write(
+            store,
+            build_record("s", "near", dense=(0.6, 0.8, 0, 0), sparse=((1,), (1.0,))),
+            build_record("s", "bare", sparse=((1,), (1.0,))),
+        )
+        query = SearchQuery(space="s", sparse=((1,), (1.0,)), dense=(1.0, 0, 0, 0))
+        near = {hit.point.payload["memory_id"]: hit.similarity for hit in await store.search(query)}
+        assert near == {"near": pytest.approx(0.6, abs=1e-4), "bare": None}
+        assert {hit.similarity for hit in await store.search(replace(query, dense=None))} == {None}
+
     async def test_validity_begins_at_its_start_and_ends_before_its_end(self, store: Any) -> None:
         """At a time, records answer whose validity contains it; no bound is no limit; without a time all answer."""
         validity = {
@@ -467,6 +521,8 @@ class TestSearch:
             {"limit": 0},
             {"limit": 1_001},
             {"sparse": ((1,), ())},
+            {"payloads": -1},
+            {"without_roots": [str(number) for number in range(1_001)]},
         ],
     )
     async def test_malformed_queries_are_refused(self, store: Any, bad: dict[str, Any]) -> None:
@@ -872,6 +928,9 @@ class TestTwin:
                     statuses=draw.sample(list(Status), 2),
                     slots=draw.choice((None, [Slot.FACTS, Slot.EXAMPLES])),
                     at=draw.choice((None, T0)),
+                    without_roots=draw.choice(((), ("m1", "x"))),
+                    fields=draw.choice((None, ("memory_id", "roots"))),
                     limit=draw.choice((3, 50)),
+                    payloads=draw.choice((None, 0, 2)),
                 )
                 assert await store.search(query) == await twin.search(query)

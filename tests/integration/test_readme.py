@@ -68,6 +68,7 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "demo",
         "show",
         "search",
+        "context",
         "replay",
         "export",
         "doctor",
@@ -84,6 +85,21 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "audit",
         "cards",
     }
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    """Over the store that its commands made, word for word; the price that holds is given, the one that was corrected is not."""
+    (block,) = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")} | {
+        "PYTHONPATH": str(ROOT)
+    }
+    replay = [sys.executable, "-m", "guardian", "replay", "examples/coffee-shop.jsonl", "--store", ".guardian/mine"]
+    for command in (replay, [sys.executable, "-c", block]):
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+    assert "$20/kg" in done.stdout
+    assert "$16.50/kg" not in done.stdout
 
 
 def stop_when_ready(command: list[str], folder: Path, environment: dict[str, str], port: int) -> None:

@@ -20,6 +20,7 @@ from benchmarks.histories import HISTORIES
 from benchmarks.laps import Lap, interleave, ratios
 from benchmarks.limit import guard_points, measure_limit
 from benchmarks.memory import read_resident, watch_raw, watch_replay
+from benchmarks.read import measure_read
 from benchmarks.replay import measure_replay
 from benchmarks.report import Aim, Report, format_number
 from benchmarks.sources import measure_sources, read_history
@@ -163,6 +164,14 @@ class TestBenchmarks:
         # The recaps written before fall with the family.
         assert figure(report, "family of 40, records felled") == 61
         assert figure(report, "processor time a record, family of 40 to 20") > 0
+
+    async def test_read(self):
+        """Both ways of asking are measured on the same store, and most of what was asked for is given."""
+        report = await measure_read(sizes=(300,), questions=6, advance=ignore)
+        for what in ("question of fact", "personal question"):
+            assert figure(report, f"300 records, {what}, calibrated to plain, p50") > 0
+            assert 1 <= figure(report, f"300 records, {what}, searches") <= 3
+            assert 0 < figure(report, f"300 records, {what}, records given") <= 10
 
     async def test_a_chain_is_a_chain(self):
         """Each record derives from the one before."""

@@ -45,7 +45,7 @@ def write(folder: Path, *, file: str | None = None, **changes: object) -> Path:
 
 
 def test_the_package_declares_the_topics_in_use() -> None:
-    """All topics, found without naming a folder."""
+    """The topics in use, found without naming a folder."""
     assert [topic.name for topic in load_declarations()] == [
         "guardian.alerts",
         "guardian.audit-requests",
@@ -54,6 +54,7 @@ def test_the_package_declares_the_topics_in_use() -> None:
         "guardian.drift",
         "guardian.enriched",
         "guardian.events",
+        "guardian.ledger",
         "guardian.reviews",
         "guardian.supersessions",
     ]

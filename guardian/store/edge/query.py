@@ -54,6 +54,10 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
     conditions = _build_conditions(build_search_clause(query))
     if query.at is not None:
         conditions += _build_validity(query.at)
+    barred: list[Any] | None = (
+        [FieldCondition("roots", match=MatchAny(sorted(query.without_roots)))] if query.without_roots else None
+    )
+    condition = Filter(must=conditions, must_not=barred)
     wanted: list[tuple[Query, SearchParams | None]] = [
         (
             Query.Nearest(SparseVector(list(query.sparse[0]), list(query.sparse[1])), using=SPARSE),
@@ -65,7 +69,7 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
     return [
         QueryRequest(
             query=nearest,
-            filter=Filter(must=conditions),
+            filter=condition,
             params=params,
             limit=count_candidates(query.limit),
             with_payload=False,
@@ -73,6 +77,11 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
         )
         for nearest, params in wanted
     ]
+
+
+def build_selector(fields: tuple[str, ...] | None) -> Any:
+    """Build what a read gives of a payload: some fields, or all."""
+    return True if fields is None else PayloadSelector.Include(list(fields))
 
 
 def build_point(record: Any, *, whole: bool) -> Point:

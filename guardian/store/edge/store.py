@@ -58,9 +58,10 @@ from guardian.store.edge.query import (
     build_lacking_filter,
     build_point,
     build_requests,
+    build_selector,
 )
 from guardian.store.edge.shard import check_shard, clear_poison, find_faults, open_shard, read_identity, write_meta
-from guardian.store.fusion import choose_hits
+from guardian.store.fusion import build_hits, choose_hits, name_similarities
 from guardian.store.identity import META_ID, build_absent_error, build_dense_identity
 from guardian.store.layout import (
     DENSE,
@@ -320,9 +321,11 @@ class EdgeStore:
             return []
         answers = self._open_shard.query_batch(QueryBatchRequest(build_requests(query)))
         sparse, *dense = [[(str(found.id), found.score) for found in answer] for answer in answers]
-        best = dict(choose_hits(dense[0] if dense else None, sparse, limit=query.limit))
-        records = self._open_shard.retrieve(list(best), True, False) if best else []
-        return [Hit(point=build_point(record, whole=True), score=best[str(record.id)]) for record in records]
+        best = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
+        wanted: list[Any] = [point_id for point_id, _ in best[: query.payloads]]
+        records = self._open_shard.retrieve(wanted, build_selector(query.fields), False) if wanted else []
+        points = [build_point(record, whole=query.fields is None) for record in records]
+        return build_hits(best, points, name_similarities(dense[0] if dense else None), query)
 
     def _apply(self, phases: Sequence[Phase]) -> None:
         if not phases:

@@ -75,6 +75,8 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
     conditions = _build_conditions(build_search_clause(query))
     if query.at is not None:
         conditions += _build_validity(query.at)
+    barred = models.FieldCondition(key="roots", match=models.MatchAny(any=sorted(query.without_roots)))
+    condition = models.Filter(must=conditions, must_not=[barred] if query.without_roots else None)
     indices, values = query.sparse
     wanted: list[tuple[str, Any, models.SearchParams | None]] = []
     wanted.append(
@@ -90,7 +92,7 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
         models.QueryRequest(
             query=vector,
             using=using,
-            filter=models.Filter(must=conditions),
+            filter=condition,
             params=params,
             limit=count_candidates(query.limit),
             with_payload=False,
@@ -98,6 +100,11 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
         )
         for using, vector, params in wanted
     ]
+
+
+def build_selector(fields: tuple[str, ...] | None) -> models.PayloadSelector:
+    """Build what a read gives of a payload: some fields, or all but the writer's version."""
+    return WHOLE if fields is None else models.PayloadSelectorInclude(include=list(fields))
 
 
 def is_point(record: models.Record) -> bool:

@@ -25,7 +25,7 @@ from guardian.core.point import Phase, Point, PointKind
 from guardian.errors import ConfigError
 from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity, Vectors
 from guardian.store.check import validate_fence, validate_id, validate_phase, validate_query, validate_vector
-from guardian.store.fusion import choose_hits
+from guardian.store.fusion import build_hits, choose_hits, name_similarities
 from guardian.store.identity import (
     META_ID,
     build_absent_error,
@@ -69,6 +69,7 @@ from guardian.store.qdrant.query import (
     build_patch,
     build_point,
     build_requests,
+    build_selector,
     build_struct,
     check_done,
     is_point,
@@ -217,10 +218,11 @@ class QdrantStore:
         with vendor_errors(self._place):
             answers = await self._client.query_batch_points(self.collection, build_requests(query))
             sparse, *dense = [[(str(found.id), found.score) for found in answer.points] for answer in answers]
-            best = dict(choose_hits(dense[0] if dense else None, sparse, limit=query.limit))
-            records = await self._retrieve(list(best), WHOLE) if best else []
-        points = {str(record.id): build_point(record, whole=True) for record in records}
-        return [Hit(point=points[point_id], score=score) for point_id, score in best.items() if point_id in points]
+            best = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
+            wanted = [point_id for point_id, _ in best[: query.payloads]]
+            records = await self._retrieve(wanted, build_selector(query.fields)) if wanted else []
+        points = [build_point(record, whole=query.fields is None) for record in records]
+        return build_hits(best, points, name_similarities(dense[0] if dense else None), query)
 
     async def iter_points(
         self,

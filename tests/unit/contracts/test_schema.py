@@ -13,7 +13,9 @@ import yaml
 
 from guardian.contracts import schema
 from guardian.contracts.codec import encode_event
+from guardian.contracts.ledger import ContextGiven, ContextJudged, LedgerTask
 from guardian.contracts.outcome import OUTCOME_MODELS, REQUEST_MODELS, Outcome, encode_outcome
+from guardian.contracts.schema import SENT_MODELS, name_schema
 from guardian.contracts.wire import EVENT_MODELS
 from guardian.core.model import Event
 from tests import builders as build
@@ -54,6 +56,34 @@ OUTCOMES: list[Outcome] = [
             (OUTCOME_MODELS[2], {"space": "s", "kind": "mixed", "subjects": ["m"], "caused_by": CAUSE.model_dump()}),
         )
     ],
+    ContextGiven(
+        space="s",
+        asked_at=T0,
+        query_digest="0" * 32,
+        task=LedgerTask(requires_objective_fact=True, session="i"),
+        retrieved=1,
+        records=[
+            {
+                "record_id": "u",
+                "memory_id": "m",
+                "revision": "r",
+                "role": "reject",
+                "reason": "expired",
+                "rendered": False,
+                "status": "active",
+                "kind": "fact",
+                "source_kind": "tool",
+                "may_be_evidence": True,
+            }
+        ],
+        conflict_policy="current_evidence_wins",
+        advice="flag",
+        searches=1,
+        has_vector=False,
+        tokens=3,
+        latency_ms=0.5,
+    ),
+    ContextJudged(space="s", context="c", judged_at=T0, value=0.0, judged_by="gold", used=("m",)),
 ]
 
 
@@ -89,7 +119,7 @@ def test_drift_is_found_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (schema.run(arguments), schema.run(["--check", *arguments])) == (0, 0)
 
 
-@pytest.mark.parametrize("name", [*EVENT_MODELS, *(model.published_to for model in OUTCOME_MODELS)])
+@pytest.mark.parametrize("name", [*EVENT_MODELS, *map(name_schema, SENT_MODELS)])
 def test_every_schema_is_a_schema_whose_fields_are_described(name: str) -> None:
     """Sound by the dialect it names, and no field without a meaning."""
     loaded = load(name)
@@ -110,7 +140,7 @@ def test_an_event_that_decodes_satisfies_its_schema(event: Event) -> None:
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 def test_an_outcome_satisfies_its_schema(outcome: Outcome) -> None:
     """What is published is what is promised."""
-    check(outcome.published_to, orjson.loads(encode_outcome(outcome, time=T0)))
+    check(name_schema(type(outcome)), orjson.loads(encode_outcome(outcome, time=T0)))
 
 
 @pytest.mark.parametrize(
@@ -170,6 +200,7 @@ def test_the_asyncapi_document_is_whole() -> None:
     assert {"title", "version"} <= document["info"].keys()
     assert {channel["address"] for channel in document["channels"].values()} == {
         "guardian.events",
+        "guardian.ledger",
         "guardian.enriched",
         "guardian.supersessions",
         "guardian.reviews",

@@ -1,0 +1,130 @@
+"""Admit: the one entrance to the rules of a read, and their order.
+
+Provenance comes before the family limit, unlike in the design's list: a record that is out must not stand for its family and keep a
+living one out. For the same reason authority comes before it. Then come conflicts, order and number; whether anything verified
+answers is asked last, of what is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from guardian.core.card import ConflictPolicy
+from guardian.read.admission.candidate import Candidate
+from guardian.read.admission.decision import Conflict, Decision, Reason, Role, Ruling, Setting
+from guardian.read.admission.policy import WhenUnverified
+from guardian.read.admission.rules.authority import judge_authority, weigh_example
+from guardian.read.admission.rules.conflict import settle_conflicts, strictest
+from guardian.read.admission.rules.family import limit_families
+from guardian.read.admission.rules.provenance import judge_provenance
+
+
+@dataclass(slots=True)
+class _Docket:
+    """What is decided so far."""
+
+    decisions: list[Decision]
+    conflicts: tuple[Conflict, ...] = ()
+    advice: WhenUnverified | None = field(default=None)
+
+
+def admit(candidates: Sequence[Candidate], setting: Setting) -> Ruling:
+    """Decide on all candidates of one question. Their order does not matter, only their ranks do."""
+    docket = _Docket([Decision(candidate=found, place=found.rank) for found in sorted(candidates, key=lambda found: found.rank)])
+    for rule in RULES:
+        rule(docket, setting)
+    return Ruling(
+        decisions=tuple(docket.decisions),
+        conflicts=docket.conflicts,
+        conflict_policy=_choose_policy(docket.decisions, setting),
+        advice=docket.advice,
+    )
+
+
+def _apply_provenance(docket: _Docket, setting: Setting) -> None:
+    docket.decisions = [judge_provenance(decision, setting) for decision in docket.decisions]
+
+
+def _apply_authority(docket: _Docket, setting: Setting) -> None:
+    docket.decisions = [_judge_role(item, setting) for item in docket.decisions]
+
+
+def _judge_role(item: Decision, setting: Setting) -> Decision:
+    """Give an open decision its role; what held before is shown only if it might be shown had it not fallen."""
+    if item.is_open:
+        return judge_authority(item, setting)
+    if item.reason is Reason.HELD_BEFORE:
+        judged = judge_authority(item, setting)
+        return item if judged.is_admitted else judged
+    return item
+
+
+def _apply_family(docket: _Docket, setting: Setting) -> None:
+    docket.decisions = limit_families(docket.decisions, per_family=setting.policy.per_family)
+
+
+def _apply_verification(docket: _Docket, setting: Setting) -> None:
+    """Say what to do when a question of fact gets no verified record; one who abstains gets no unverified evidence either."""
+    evidence = [item for item in docket.decisions if item.role is Role.EVIDENCE_CANDIDATE]
+    if not setting.task.may_be_objective or any(item.candidate.is_verified for item in evidence):
+        return
+    docket.advice = setting.policy.when_unverified
+    if docket.advice is WhenUnverified.ABSTAIN:
+        docket.decisions = [
+            item.reject(Reason.UNVERIFIED) if item.role is Role.EVIDENCE_CANDIDATE else item for item in docket.decisions
+        ]
+
+
+def _apply_conflicts(docket: _Docket, setting: Setting) -> None:  # noqa: ARG001 # a rule like the others
+    docket.decisions, docket.conflicts = settle_conflicts(docket.decisions)
+
+
+def _apply_order(docket: _Docket, setting: Setting) -> None:
+    """Order what is admitted by place; examples share theirs out by similarity times deflated utility."""
+    inside = sorted((item for item in docket.decisions if item.is_admitted), key=_order)
+    outside = sorted((item for item in docket.decisions if not item.is_admitted), key=lambda item: item.candidate.rank)
+    least = setting.policy.least_utility
+    examples = iter(
+        sorted(
+            (item for item in inside if item.role is Role.EXAMPLE),
+            key=lambda item: (-weigh_example(item.candidate, least_utility=least), *_order(item)),
+        )
+    )
+    docket.decisions = [next(examples) if item.role is Role.EXAMPLE else item for item in inside] + outside
+
+
+def _apply_limit(docket: _Docket, setting: Setting) -> None:
+    """Keep as many as were asked for; of what held before, for a history question, as many again."""
+    room = {False: setting.policy.limit, True: setting.policy.limit}
+    for index, item in enumerate(docket.decisions):
+        is_past = item.reason is Reason.HELD_BEFORE
+        if not (item.is_admitted or is_past):
+            continue
+        room[is_past] -= 1
+        is_kept = room[is_past] >= 0
+        docket.decisions[index] = item.move(place=item.place, is_rendered=True) if is_kept else item.reject(Reason.OVER_LIMIT)
+
+
+# In this order. Each only narrows what the one before let in.
+RULES: tuple[Callable[[_Docket, Setting], None], ...] = (
+    _apply_provenance,
+    _apply_authority,
+    _apply_family,
+    _apply_conflicts,
+    _apply_order,
+    _apply_limit,
+    _apply_verification,
+)
+
+
+def _order(item: Decision) -> tuple[int, int]:
+    return (item.place, item.candidate.rank)
+
+
+def _choose_policy(decisions: Sequence[Decision], setting: Setting) -> ConflictPolicy:
+    """Choose what decides against other evidence; on a question of fact evidence at hand wins at least."""
+    policies = [item.candidate.permission.conflict for item in decisions if item.is_admitted]
+    if setting.task.may_be_objective:
+        policies.append(ConflictPolicy.CURRENT_EVIDENCE_WINS)
+    return strictest(policies)

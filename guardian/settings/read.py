@@ -1,0 +1,31 @@
+"""How memory is read: how much is given, and what is done when nothing verified answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from guardian.settings.section import Section
+
+
+class ReadSettings(Section):
+    """What a context may hold, and where its ledger goes."""
+
+    limit: int = Field(10, ge=1, le=100, description="Most records of a context.")
+    per_family: int = Field(1, ge=1, le=100, description="Most records of one family; restatements add nothing.")
+    overfetch: int = Field(2, ge=1, le=100, description="Records read with the search for each one asked.")
+    least_utility: float = Field(0.3, ge=0, le=1, description="Deflated utility below which an episode is no example.")
+    when_unverified: Literal["flag", "ask", "abstain"] = Field(
+        "flag", description="What is done when a question of fact finds no verified record."
+    )
+    token_budget: int | None = Field(2_000, ge=1, description="Most tokens of a prompt, by an estimate; null for no limit.")
+    max_text_chars: int = Field(
+        2_000, ge=20, le=100_000, description="Characters shown of one memory; the rest is marked as cut."
+    )
+    least_confidence: float = Field(0.8, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
+    ledger_dir: Path | None = Field(
+        None, description="Folder for the ledger and the memory.read events of `guardian context`; without one nothing is kept."
+    )
+    query_key: SecretStr | None = Field(None, description="Key of the digests of questions in the ledger.")

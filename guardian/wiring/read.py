@@ -1,0 +1,52 @@
+"""The calibrated read: its policy, and the calibrator over an open store. No logic."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from guardian.core.rules.utility import GOLD
+from guardian.embed.port import Embedder
+from guardian.ports import Publisher, Store
+from guardian.read import Calibrator, LedgerFile, ReadPolicy, TaskClassifier, WhenUnverified
+from guardian.settings import Settings
+
+
+def build_read_policy(settings: Settings, *, limit: int | None = None, at: datetime | None = None) -> ReadPolicy:
+    """Build what a reader is set to; channels that passed their test are those with an alpha above zero."""
+    read = settings.read
+    return ReadPolicy(
+        limit=read.limit if limit is None else limit,
+        per_family=read.per_family,
+        overfetch=read.overfetch,
+        least_utility=read.least_utility,
+        passing_channels=frozenset({GOLD, *(name for name, alpha in settings.policy.alphas.items() if alpha > 0)}),
+        when_unverified=WhenUnverified(read.when_unverified),
+        token_budget=read.token_budget,
+        max_text_chars=read.max_text_chars,
+        at=at,
+        least_confidence=read.least_confidence,
+    )
+
+
+def build_calibrator(
+    settings: Settings,
+    store: Store,
+    *,
+    policy: ReadPolicy | None = None,
+    embedder: Embedder | None = None,
+    classifier: TaskClassifier | None = None,
+    publisher: Publisher | None = None,
+) -> Calibrator:
+    """Build the calibrator; its ledger is the publisher's, else the folder's of the settings, if there is one."""
+    folder, key = settings.read.ledger_dir, settings.read.query_key
+    if publisher is None and folder is not None:
+        publisher = LedgerFile(folder)
+    return Calibrator(
+        store,
+        policy or build_read_policy(settings),
+        embedder=embedder,
+        classifier=classifier,
+        publisher=publisher,
+        query_key=None if key is None else key.get_secret_value().encode(),
+        events_topic=settings.kafka.events_topic,
+    )

@@ -1,0 +1,330 @@
+"""Laws of the calibrator: one search where it is enough, more where it is not, and what the guard learns of a read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from guardian.core.model import Read
+from guardian.embed.bm25 import BM25_IDENTITY
+from guardian.errors import DependencyError
+from guardian.ports import Hit, OutcomeMessage, SearchQuery, StoreIdentity
+from guardian.read import Calibrator, Classification, LedgerFile, ReadPolicy, Reason, Role, SyncCalibrator, Task
+from guardian.read.ledger.entry import digest_query
+from guardian.read.prompt.section import parse_block
+from guardian.store.layout import SCHEMA_VERSION
+from guardian.store.memory import MemoryStore
+from tests import builders as build
+from tests.property.bank import IDENTITY, Bank, Collector
+
+FACT = Task(requires_objective_fact=True)
+PERSONAL = Task(requires_objective_fact=False, personalization_allowed=True)
+DENSE = StoreIdentity(schema_version=SCHEMA_VERSION, embedding="fake", vector_size=2, bm25=BM25_IDENTITY)
+
+
+class CountingStore(MemoryStore):
+    """An in-memory store that keeps what it was asked."""
+
+    def __init__(self, identity: StoreIdentity = IDENTITY) -> None:
+        super().__init__(identity)
+        self.asked: list[SearchQuery] = []
+
+    async def search(self, query: SearchQuery) -> list[Hit]:
+        """Search, and keep the query."""
+        self.asked.append(query)
+        return await super().search(query)
+
+
+class FakeEmbedder:
+    """An embedder whose model may be away."""
+
+    identity, size, embeds = "fake", 2, True
+
+    def __init__(self, *, is_away: bool = False) -> None:
+        self.is_away = is_away
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """Give the same vector for every text."""
+        if self.is_away:
+            raise DependencyError("the model is away", dependency="model")
+        return [(1.0, 0.0) for _ in texts]
+
+    def forget(self, texts: Sequence[str]) -> None:
+        """Keep nothing."""
+
+    async def close(self) -> None:
+        """Release nothing."""
+
+
+class AwayPublisher:
+    """A ledger that takes nothing."""
+
+    async def publish(self, messages: Sequence[OutcomeMessage]) -> None:
+        """Refuse."""
+        raise DependencyError("the broker is away", dependency="broker")
+
+
+def memories(admission: object, *roles: Role) -> list[str]:
+    """Give the memory ids of some roles, in order."""
+    return [item.candidate.memory_id for item in admission.decisions if item.role in roles]  # type: ignore[attr-defined] # an admission
+
+
+class TestSearching:
+    """How often the store is asked, and for what."""
+
+    async def test_one_search_answers(self) -> None:
+        """With the filters of status and time pushed down, and no card read."""
+        bank = Bank(store=CountingStore())
+        await bank.send(*(build.written(f"m{number}", f"kiln {number}", src="tool") for number in range(40)))
+        admission = await Calibrator(bank.store, ReadPolicy(limit=5)).context("kiln", FACT, space="s")
+        (asked,) = bank.store.asked  # type: ignore[attr-defined] # a counting store
+        assert asked.at == admission.asked_at
+        assert set(asked.statuses) == {"active", "verified"}
+        assert "card" not in asked.fields
+        assert len(admission.rendered) == 5
+        assert (admission.searches, admission.retrieved) == (1, 10)
+
+    async def test_a_large_family_does_not_fill_the_context(self) -> None:
+        """Three hundred recaps that match better stand once, and the search goes on past their family."""
+        bank = Bank(store=CountingStore())
+        recaps = [
+            build.written(f"r{number}", f"kiln kiln kiln kiln {number}", src="agent", parents=["root"], t=1)
+            for number in range(300)
+        ]
+        others = [build.written(f"o{number}", f"a kiln stands in hall {number} near the door", src="tool") for number in range(5)]
+        await bank.send(build.written("root", "kiln kiln kiln kiln", src="tool"), *recaps, *others)
+        admission = await Calibrator(bank.store, ReadPolicy(limit=6)).context("kiln", FACT, space="s")
+        given = {item.candidate.roots for item in admission.rendered}
+        assert given == {("root",), *((f"o{number}",) for number in range(5))}
+        assert admission.searches == 2
+        assert bank.store.asked[1].without_roots == ("root",)  # type: ignore[attr-defined] # a counting store
+
+    async def test_wishes_that_are_barred_do_not_fill_it(self) -> None:
+        """They are told in the first search, and passed over in the second."""
+        bank = Bank(store=CountingStore())
+        wishes = [build.written(f"w{number}", f"kiln kiln {number}", src="user", kind="preference") for number in range(60)]
+        await bank.send(*wishes, build.written("fact", "one kiln is in the hall by the door", src="tool"))
+        admission = await Calibrator(bank.store, ReadPolicy(limit=2)).context("kiln", FACT, space="s")
+        assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["fact"]
+        assert {item.reason for item in admission.decisions} == {Reason.NOT_EVIDENCE, Reason.UNVERIFIED_EVIDENCE}
+
+    async def test_the_number_of_searches_is_bounded(self) -> None:
+        """A bank of other people's memories costs three searches, and says why each is out."""
+        bank = Bank(store=CountingStore())
+        scope = {"user_id": "ann"}
+        await bank.send(*(build.written(f"m{number}", f"kiln {number}", src="tool", scope=scope) for number in range(400)))
+        asked = Task(requires_objective_fact=True, user="bob")
+        admission = await Calibrator(bank.store, ReadPolicy(limit=4)).context("kiln", asked, space="s")
+        assert (admission.searches, admission.rendered) == (3, ())
+        assert {item.reason for item in admission.decisions} == {Reason.OUT_OF_SCOPE}
+        assert "No verified record" in admission.prompt.text
+
+    async def test_time_asked_about(self) -> None:
+        """A policy may ask about another time than now."""
+        bank = Bank()
+        await bank.send(
+            build.written("m", "kiln 900", src="tool", valid_from="2026-03-01T00:00:00Z", valid_until="2026-04-01T00:00:00Z")
+        )
+        for month, found in ((3, ["m"]), (5, [])):
+            policy = ReadPolicy(at=datetime(2026, month, 15, tzinfo=UTC))
+            assert (
+                memories(await Calibrator(bank.store, policy).context("kiln", FACT, space="s"), Role.EVIDENCE_CANDIDATE) == found
+            )
+
+    async def test_only_the_own_space_answers(self) -> None:
+        """Another bank's memories are not there."""
+        bank = Bank()
+        await bank.send(build.written("m", "kiln", src="tool", space="other"))
+        assert (await Calibrator(bank.store).context("kiln", FACT, space="s")).decisions == ()
+
+
+class TestVectors:
+    """Whose vector a question has."""
+
+    async def bank(self) -> Bank:
+        """Give a bank of two memories, one near to the question."""
+        bank = Bank(store=MemoryStore(DENSE))
+        await bank.send(
+            build.written("near", "oven", src="tool", vector=[1.0, 0.1]),
+            build.written("far", "kiln", src="tool", vector=[0.0, 1.0]),
+        )
+        return bank
+
+    async def test_the_embedder_of_the_store_is_used(self) -> None:
+        """It finds what words do not."""
+        admission = await Calibrator((await self.bank()).store, embedder=FakeEmbedder()).context("furnace", FACT, space="s")
+        assert admission.has_vector
+        assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["near", "far"]
+        assert [item.candidate.similarity for item in admission.decisions] == [pytest.approx(1.01**-0.5, abs=1e-3), 0.0]
+
+    async def test_with_the_model_away_words_have_to_do(self) -> None:
+        """And the admission says so."""
+        admission = await Calibrator((await self.bank()).store, embedder=FakeEmbedder(is_away=True)).context(
+            "kiln", FACT, space="s"
+        )
+        assert not admission.has_vector
+        assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["far"]
+
+    async def test_a_given_vector_needs_no_embedder(self) -> None:
+        """A caller that has it saves the call; a store without vectors takes no notice."""
+        admission = await Calibrator((await self.bank()).store).context("x", FACT, space="s", vector=(0.0, 1.0))
+        assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["far", "near"]
+        assert not (await Calibrator(Bank().store).context("x", FACT, space="s", vector=(0.0, 1.0))).has_vector
+
+
+class TestTask:
+    """What the caller says, and what is found out."""
+
+    class Sure:
+        """A classifier that takes every question for a personal one."""
+
+        def __init__(self, confidence: float) -> None:
+            self.confidence = confidence
+            self.asked = 0
+
+        async def classify(self, question: str, vector: tuple[float, ...] | None) -> Classification:
+            """Classify."""
+            self.asked += 1
+            return Classification(
+                task=Task(requires_objective_fact=False, personalization_allowed=True), confidence=self.confidence
+            )
+
+    async def test_unknown_is_read_on_the_careful_side(self) -> None:
+        """Without a word about the question nobody's wishes are used, and what may be a fact is flagged."""
+        bank = Bank()
+        await bank.send(build.written("w", "likes kilns", src="user", kind="preference"))
+        admission = await Calibrator(bank.store).context("kiln", space="s")
+        assert memories(admission, Role.REJECT) == ["w"]
+        assert admission.ruling.advice == "flag"
+
+    @pytest.mark.parametrize(("confidence", "role"), [(0.79, Role.REJECT), (0.8, Role.PREFERENCE)])
+    async def test_a_classifier_is_believed_when_it_is_sure(self, confidence: float, role: Role) -> None:
+        """Below the policy's confidence the task stays unknown."""
+        bank = Bank()
+        await bank.send(build.written("w", "likes kilns", src="user", kind="preference"))
+        admission = await Calibrator(bank.store, classifier=self.Sure(confidence)).context("kiln", space="s")
+        assert memories(admission, role) == ["w"]
+
+    async def test_what_the_caller_says_stands(self) -> None:
+        """A classifier fills gaps only, and is not asked where there are none."""
+        classifier = self.Sure(1.0)
+        calibrator = Calibrator(Bank().store, classifier=classifier)
+        partly = await calibrator.context("q", Task(personalization_allowed=False, user="ann"), space="s")
+        assert partly.task == Task(requires_objective_fact=False, personalization_allowed=False, user="ann")
+        await calibrator.context("q", PERSONAL, space="s")
+        assert classifier.asked == 1
+
+
+class TestLedger:
+    """What a read leaves behind."""
+
+    async def test_a_line_says_everything_but_texts(self) -> None:
+        """Ids, roles and reasons of what was rendered and what was not; neither the question's words nor the memories'."""
+        bank, ledger = Bank(), Collector()
+        await bank.send(
+            build.written("m", "the kiln fires at nine hundred", src="tool", subject="secret subject"),
+            build.written("w", "the user adores kilns", src="user", kind="preference"),
+        )
+        asked = Task(requires_objective_fact=True, session="i", task_id="t")
+        admission = await Calibrator(bank.store, publisher=ledger).context("which kiln fires hottest", asked, space="s")
+        line, event = ledger.messages
+        assert (line.topic, line.key, line.id) == ("guardian.ledger", "s", admission.id)
+        assert (event.topic, event.key) == ("guardian.events", "s")
+        for message in ledger.messages:
+            for word in (b"hottest", b"nine hundred", b"adores", b"secret subject"):
+                assert word not in (message.value or b"")
+        assert {(record.memory_id, record.role, record.reason, record.rendered) for record in admission.entry.records} == {
+            ("m", Role.EVIDENCE_CANDIDATE, Reason.UNVERIFIED_EVIDENCE, True),
+            ("w", Role.REJECT, Reason.NOT_EVIDENCE, False),
+        }
+        assert (
+            admission.entry.query_digest
+            == digest_query("which kiln fires hottest")
+            != digest_query("which kiln fires hottest", b"k")
+        )
+        assert admission.is_recorded
+
+    async def test_a_ledger_that_is_away_holds_up_no_answer(self) -> None:
+        """The admission says that it was not recorded."""
+        bank = Bank()
+        await bank.send(build.written("m", "kiln", src="tool"))
+        admission = await Calibrator(bank.store, publisher=AwayPublisher()).context("kiln", FACT, space="s")
+        assert len(admission.rendered) == 1
+        assert not admission.is_recorded
+
+    async def test_nothing_rendered_is_nothing_read(self) -> None:
+        """A line is kept, but no `memory.read` says that something was retrieved."""
+        ledger = Collector()
+        await Calibrator(Bank().store, publisher=ledger).context("kiln", FACT, space="s")
+        assert [message.topic for message in ledger.messages] == ["guardian.ledger"]
+
+    async def test_an_undeclared_recap_of_what_was_read_gets_its_parent(self) -> None:
+        """The guard learns of the read by itself: what the agent then writes again has an inferred parent, and falls with it."""
+        bank = Bank()
+        seen: list[Read] = []
+
+        async def tell(read: Read) -> None:
+            seen.append(read)
+            await bank.send(read)
+
+        await bank.send(build.written("fact", "Depot A owns trailer 7", src="tool", t=0))
+        calibrator = Calibrator(bank.store, on_read=tell, clock=lambda: build.START.replace(minute=5))
+        asked = Task(requires_objective_fact=True, session="talk", task_id="t-1")
+        await calibrator.context("who owns trailer 7", asked, space="s")
+        assert [(read.retrieved, read.session_id, read.task_id, read.query) for read in seen] == [
+            (("fact",), "talk", "t-1", None)
+        ]
+        await bank.send(build.written("recap", "Trailer 7: depot A owns it", src="agent", session="talk", t=10))
+        row = await bank.row("recap")
+        assert (row["parents"], row["provenance"], row["roots"]) == (["fact"], "inferred", ["fact"])
+        await bank.send(build.corrected("fact", build.written_data("new", "Depot B owns trailer 7", src=None), t=20))
+        assert (await bank.row("recap"))["status"] == "superseded"
+        admission = await calibrator.context("who owns trailer 7", asked, space="s")
+        assert memories(admission, Role.EVIDENCE_CANDIDATE, Role.BACKGROUND, Role.REJECT, Role.PREFERENCE) == ["new"]
+
+    async def test_an_outcome_is_reported_to_its_context(self) -> None:
+        """Using what was rejected is an override, whether it is called one or not."""
+        bank, ledger = Bank(), Collector()
+        await bank.send(build.written("m", "kiln", src="tool"), build.written("w", "kiln", src="user"))
+        calibrator = Calibrator(bank.store, publisher=ledger)
+        admission = await calibrator.context("kiln", FACT, space="s")
+        judged = [await calibrator.report(admission, 0.0, judged_by="tests", used=used) for used in (None, ["m"], ["m", "w"])]
+        assert [item.overridden for item in judged] == [False, False, True]
+        assert {item.context for item in judged} == {ledger.messages[0].id}
+
+
+def test_the_sync_door_is_the_same_calibrator(tmp_path: object) -> None:
+    """It opens the store and closes it, and gives what the other gives."""
+    store = CountingStore()
+    with SyncCalibrator(Calibrator(store, publisher=LedgerFile(tmp_path))) as memory:  # type: ignore[arg-type] # pytest's path
+        first = memory.context("kiln", FACT, space="s")
+        memory.report(first, 1.0, judged_by="gold")
+        assert memory.context("kiln", FACT, space="s").ruling == first.ruling
+    assert len(store.asked) == 2
+
+
+async def test_superseded_and_erased_records_never_render() -> None:
+    """After a correction, a deletion and an erasure, a default read gives none of them (P3); the prompt names none of their words."""
+    bank = Bank()
+    await bank.send(
+        build.written("a", "kiln red", src="tool"),
+        build.written("b", "kiln recap of red", src="agent", parents=["a"], t=1),
+        build.written("c", "kiln green", src="tool"),
+        build.written("d", "kiln blue", src="tool"),
+        build.corrected("a", build.written_data("n", "kiln white", src="tool"), t=2),
+        build.deleted("c", t=3),
+        build.erased("d", t=4),
+    )
+    admission = await Calibrator(bank.store).context("kiln", FACT, space="s")
+    assert memories(admission, *Role) == ["n"]
+    history = await Calibrator(bank.store).context("kiln", Task(requires_objective_fact=True, is_history=True), space="s")
+    assert set(memories(history, Role.SUPERSEDED)) == {"a", "b", "c"}
+    shown = {
+        item.fields["text"]: item.fields.get("replaced_by")
+        for section in parse_block(history.prompt.block)
+        for item in section.items
+    }
+    assert shown["kiln red"] == ["E1"]
+    assert "kiln blue" not in history.prompt.text
