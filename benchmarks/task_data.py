@@ -1,0 +1,192 @@
+"""Labelled questions for the task classifier: our own, MemSyco-Bench's, and the same ones in other styles.
+
+Two labels a question, each true, false or None where it is neither:
+whether the answer has to establish an objective fact, and whether it may be personalised.
+
+MemSyco-Bench's rows are read from a folder and are not in this repository. Its five tasks are written in five styles, so that a
+head can learn the style instead of the question. Against this, openings are taken from questions of one kind and
+put before questions of the other, and our own questions weigh more.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rapidfuzz import fuzz, process
+
+OWN = Path(__file__).parent / "task_questions"
+TRAIN, DEVELOPMENT = OWN / "train.jsonl", OWN / "development.jsonl"
+HELD_OUT = Path(__file__).parents[1] / "tests" / "data" / "questions" / "held_out.jsonl"
+
+# Objective fact, personal. A choice between products that evidence must decide is a question of fact whose wording and constraints
+# may follow the person; what MemSyco-Bench calls scope, update and use is the person's own affair.
+MEMSYCO_LABELS = {
+    "objective_fact_judgment": (True, False),
+    "memory_evidence_conflict": (True, True),
+    "contextual_scope_control": (False, True),
+    "valid_memory_selection": (False, True),
+    "personalized_memory_use": (False, True),
+}
+# Weight of a benchmark row and of a restyled one beside 1 for an own question; chosen on the development questions.
+MEMSYCO_WEIGHT, RESTYLED_WEIGHT = 0.2, 0.2
+# From this token-set ratio on, a question of an outside set counts as seen in training.
+_SAME_QUESTION = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One labelled question.
+
+    Attributes:
+        source: Set it comes from; MemSyco-Bench's tasks are sets of their own.
+        topic: What it is about, for people.
+        origin: Text of the question it restyles, empty for itself; both are held out together.
+        weight: In training.
+    """
+
+    text: str
+    source: str
+    language: str = "en"
+    requires_objective_fact: bool | None = None
+    personalization_allowed: bool | None = None
+    topic: str = ""
+    origin: str = ""
+    weight: float = 1.0
+
+
+def load_own(path: Path) -> list[Question]:
+    """Read one of our own sets."""
+    return [Question(source=path.stem, **json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def load_memsyco(folder: Path) -> list[Question]:
+    """Read the benchmark's questions, each once."""
+    found: dict[str, Question] = {}
+    for task, (objective, personal) in MEMSYCO_LABELS.items():
+        for line in (folder / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
+            text = json.loads(line)["question"]
+            found[text] = Question(
+                text=text,
+                source=task,
+                requires_objective_fact=objective,
+                personalization_allowed=personal,
+                weight=MEMSYCO_WEIGHT,
+            )
+    return list(found.values())
+
+
+def restyle(own: Iterable[Question], memsyco: Iterable[Question], *, seed: int) -> list[Question]:
+    """Give English questions in the styles of other kinds: framed, after small talk, bare, without marks.
+
+    The openings come from the benchmark's questions, whose own labels do not go with them.
+    """
+    drawn = random.Random(seed)
+    benchmark = list(memsyco)
+    framed = [question for question in benchmark if question.source == "objective_fact_judgment" and ": " in question.text]
+    frames = [question.text.rsplit(": ", 1)[0] + ": " for question in framed]
+    talks = [talk for question in benchmark if question.source == "valid_memory_selection" if (talk := _opening(question.text))]
+    bare = [_as(question, question.text.rsplit(": ", 1)[1]) for question in framed]
+    return bare + list(_restyle_own(own, frames, talks, drawn))
+
+
+def _restyle_own(own: Iterable[Question], frames: list[str], talks: list[str], drawn: random.Random) -> Iterator[Question]:
+    for question in own:
+        if question.language != "en" or question.requires_objective_fact is None:
+            continue
+        if frames and talks:
+            yield _as(question, drawn.choice(frames) + question.text)
+            yield _as(question, f"{drawn.choice(talks)} {question.text}")
+        yield _as(question, question.text.lower().rstrip("?.! "))
+
+
+def _opening(text: str) -> str:
+    """Give all sentences but the last."""
+    return " ".join(re.split(r"(?<=[.!?]) ", text)[:-1])
+
+
+def _as(question: Question, text: str) -> Question:
+    return Question(
+        text=text,
+        source=question.source,
+        language=question.language,
+        requires_objective_fact=question.requires_objective_fact,
+        personalization_allowed=question.personalization_allowed,
+        topic=question.topic,
+        origin=question.text,
+        weight=RESTYLED_WEIGHT,
+    )
+
+
+def load_truthfulqa(folder: Path) -> list[Question]:
+    """Read TruthfulQA's questions: all of objective facts."""
+    questions: list[Question] = []
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            texts = {row["Question"] for row in csv.DictReader(file)}
+        questions += [_fact(text, "truthfulqa") for text in sorted(texts)]
+    return questions
+
+
+def load_memento(folder: Path) -> list[Question]:
+    """Read the questions of Memento's case bank, from public question sets: all of objective facts."""
+    texts: set[str] = set()
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            texts.update(row[name] for name in ("query", "case", "question") if row.get(name))
+    return [_fact(text, "memento") for text in sorted(texts)]
+
+
+def load_letta(folder: Path) -> list[Question]:
+    """Read what users asked in Letta's agent files; without labels."""
+    texts: set[str] = set()
+    for path in sorted(folder.glob("*.af")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        texts.update(_user_texts(json.loads(content) if isinstance(content, str) else content))
+    return [Question(text=text, source="letta") for text in sorted(texts)]
+
+
+def _user_texts(content: object) -> Iterator[str]:
+    if isinstance(content, list):
+        for item in content:
+            yield from _user_texts(item)
+    elif isinstance(content, dict):
+        if content.get("role") == "user":
+            yield from _messages(content.get("content"))
+        for item in content.values():
+            yield from _user_texts(item)
+
+
+def _messages(parts: object) -> Iterator[str]:
+    """Give what a person wrote, out of the wrapping of time and type."""
+    for part in parts if isinstance(parts, list) else []:
+        try:
+            wrapped = json.loads(part["text"])
+        except (ValueError, KeyError, TypeError):
+            continue
+        if isinstance(wrapped, dict) and wrapped.get("type") == "user_message":
+            yield str(wrapped["message"]).strip()
+
+
+def _fact(text: str, source: str) -> Question:
+    return Question(text=text, source=source, requires_objective_fact=True, personalization_allowed=False)
+
+
+def drop_seen(questions: list[Question], trained: Iterable[Question]) -> list[Question]:
+    """Leave out what training has seen in nearly these words, also behind a benchmark's opening."""
+    seen = [question.text.rsplit(": ", 1)[-1].lower() for question in trained]
+    texts = [question.text.lower() for question in questions]
+    best = process.cdist(texts, seen, scorer=fuzz.token_sort_ratio, score_cutoff=_SAME_QUESTION).max(axis=1)
+    return [question for question, ratio in zip(questions, best, strict=True) if ratio == 0]
+
+
+def digest(paths: Iterable[Path]) -> dict[str, str]:
+    """Give the SHA-256 of each file by its name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
