@@ -3,9 +3,10 @@
 FOLDER holds `truthfulqa/*.csv`, `memento/*.jsonl`, `letta_af/*.af` and `memsyco-bench/*.jsonl`, as far as they are there; without it
 only the held-out questions of this repository are judged. What training has seen in nearly the same words is left out.
 
-For each set and each of the two labels: the share of questions that got an answer (coverage), how many of these answers were
-right, and the two harmful errors, each as a share of all questions it could befall, with 95 % Wilson intervals: an objective question
-said to be not objective, and an impersonal question said to be personal.
+For each set and each of the two labels: the share of questions that got an answer (coverage); how many of these answers were
+right; what the classifier is good for: of the questions that let memory in (not objective; personal), the share for which it says so;
+and the harm: the share of the others for which it says so, too. With 95 % Wilson intervals. The opposite error does no
+more than silence does, for unknown is read as objective and not personal.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from guardian.read.task.classifier import QuestionClassifier, TaskGuess
 from guardian.read.task.head import ModelFile, TaskModel, load_task_model
 
 _Z = 1.96
-# Harm of each label: the answer that lets something in, given to a question that does not allow it.
-_HARMFUL = {"requires_objective_fact": False, "personalization_allowed": True}
+# The answer of each label that lets memory in, and harms where it is wrong.
+_OPENING = {"requires_objective_fact": False, "personalization_allowed": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +73,16 @@ def describe(name: str, judged: Sequence[Judged], label: str) -> str:
     labelled = [(truth, said) for truth, said in pairs if truth is not None]
     answered = [(truth, said) for truth, said in labelled if said is not None]
     right = sum(truth == said for truth, said in answered)
-    harmful = _HARMFUL[label]
-    exposed = [said for truth, said in labelled if truth is not harmful]
+    opening = _OPENING[label]
+    open_to = [said for truth, said in labelled if truth is opening]
+    closed_to = [said for truth, said in labelled if truth is not opening]
     cells = (
         name,
         str(len(pairs)),
         _share(sum(said is not None for _, said in pairs), len(pairs)),
         _interval(right, len(answered)),
-        _interval(sum(said is harmful for said in exposed), len(exposed)),
+        _share(sum(said is opening for said in open_to), len(open_to)),
+        _interval(sum(said is opening for said in closed_to), len(closed_to)),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -96,9 +99,10 @@ def _interval(hits: int, total: int) -> str:
 def print_tables(title: str, groups: dict[str, list[Judged]]) -> None:
     """Print one table a label."""
     for label in LABELS:
-        harm = "said not objective, of the objective" if label == LABELS[0] else "said personal, of the impersonal"
+        opened, closed = ("not objective", "objective") if label == LABELS[0] else ("personal", "impersonal")
         print(f"\n### {title}: `{label}`\n")
-        print(f"| questions | number | coverage | right, of the answered | {harm} |\n| --- | ---: | ---: | --- | --- |")
+        print(f"| questions | number | coverage | right, of the answered | {opened}: said so | {closed}: said {opened} |")
+        print("| --- | ---: | ---: | --- | ---: | --- |")
         for name, judged in groups.items():
             print(describe(name, judged, label))
 
@@ -126,11 +130,11 @@ async def judge_outside(folder: Path, classifier: QuestionClassifier, trained: l
 
 def _print_wrong(judged: Iterable[Judged], most: int = 25) -> None:
     """Show the harmful errors, and whatever has no labels."""
-    for item in list(judged)[:]:
+    for item in judged:
         unlabelled = item.question.requires_objective_fact is None and item.question.personalization_allowed is None
         wrong = any(
-            getattr(item.guess, label) is harmful and getattr(item.question, label) not in {None, harmful}
-            for label, harmful in _HARMFUL.items()
+            getattr(item.guess, label) is opening and getattr(item.question, label) not in {None, opening}
+            for label, opening in _OPENING.items()
         )
         if (wrong or unlabelled) and most:
             most -= 1
@@ -158,7 +162,10 @@ async def run(given: argparse.Namespace) -> None:
     classifier = QuestionClassifier(load_task_model())
     trained = load_own(TRAIN) + load_own(DEVELOPMENT)
     judged = await judge(load_own(HELD_OUT), classifier)
-    print_tables("held-out questions", {"all": judged} | group(judged, lambda item: item.question.language))
+    foreign = [item for item in judged if item.question.language != "en"]
+    print_tables(
+        "held-out questions", {"all": judged, "not English": foreign} | group(judged, lambda item: item.question.language)
+    )
     silent = group(judged, lambda item: str(item.guess.silence))
     print("\nsilence:", {name: len(items) for name, items in silent.items()})
     _print_wrong(item for item in judged if item.question.requires_objective_fact is not None)

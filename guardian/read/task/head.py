@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -48,7 +49,7 @@ class Gate(BaseModel):
 
     def score_probability(self, score: float) -> float:
         """Give the probability of yes."""
-        return float(1 / (1 + np.exp(-(self.slope * score + self.offset))))
+        return 0.5 + 0.5 * math.tanh((self.slope * score + self.offset) / 2)  # as 1 / (1 + exp(-x)), without overflow
 
     def decide(self, probability: float) -> bool | None:
         """Give the answer, or None between the thresholds."""
