@@ -18,9 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sklearn.linear_model import LogisticRegression
+
 from benchmarks.task_data import (
     DEVELOPMENT,
     HELD_OUT,
+    MEMSYCO_LABELS,
     TRAIN,
     Question,
     drop_seen,
@@ -29,9 +32,8 @@ from benchmarks.task_data import (
     load_memsyco,
     load_own,
     load_truthfulqa,
-    restyle,
 )
-from benchmarks.train_task_classifier import LABELS, SEED, build_examples, build_model
+from benchmarks.train_task_classifier import LABELS, build_examples, build_model, load_training
 from guardian.read.task.classifier import QuestionClassifier, TaskGuess
 from guardian.read.task.head import ModelFile, TaskModel, load_task_model
 
@@ -143,17 +145,41 @@ def _print_wrong(judged: Iterable[Judged], most: int = 25) -> None:
             )
 
 
+async def judge_plain(folder: Path, questions: Sequence[Question]) -> None:
+    """Judge what the benchmark alone would teach: a line over its vectors, without cues, own questions or silence."""
+    benchmark, embedder = await build_examples(load_memsyco(folder))
+    asked, _ = await build_examples(questions)
+    answers = {}
+    for label in LABELS:
+        line = LogisticRegression(max_iter=5_000).fit(benchmark.vectors, [getattr(row, label) for row in benchmark.questions])
+        answers[label] = line.predict(asked.vectors).tolist()
+    judged = [
+        Judged(question=question, guess=TaskGuess(**{label: answers[label][row] for label in LABELS}))
+        for row, question in enumerate(questions)
+    ]
+    print_tables(f"a line over {embedder} from MemSyco-Bench alone", group(judged, _by_english))
+
+
+def _by_english(item: Judged) -> str:
+    return "English" if item.question.language == "en" else "not English"
+
+
 async def judge_left_out_tasks(folder: Path) -> None:
-    """Train without each of MemSyco-Bench's tasks in turn, and judge on it: what the head knows beyond that task's style."""
-    own = load_own(TRAIN) + load_own(DEVELOPMENT)
-    benchmark = load_memsyco(folder)
+    """Train without each of MemSyco-Bench's tasks in turn, and judge on it: what the heads know beyond that task's style."""
+    examples, embedder = await build_examples(load_training(folder))
     groups: dict[str, list[Judged]] = {}
-    for task in dict.fromkeys(question.source for question in benchmark):
-        rest = [question for question in benchmark if question.source != task]
-        examples, embedder = await build_examples(own + rest + restyle(own, rest, seed=SEED))
-        model = TaskModel(ModelFile.model_validate(build_model(examples, embedder=embedder, digests={})))
-        left = [question for question in benchmark if question.source == task]
-        groups[task] = await judge(left, QuestionClassifier(model))
+    for task in MEMSYCO_LABELS:
+        rest = examples.take(lambda row, task=task: task not in {examples.questions[row].source, examples.questions[row].opening})
+        model = TaskModel(ModelFile.model_validate(build_model(rest, embedder=embedder, digests={})))
+        without = QuestionClassifier(model)
+        groups[task] = [
+            Judged(
+                question=question,
+                guess=without.guess(question.text, examples.vectors[row].tolist(), embedder=embedder),
+            )
+            for row, question in enumerate(examples.questions)
+            if question.source == task and not question.origin
+        ]
     print_tables("MemSyco-Bench, each task left out of training", groups)
 
 
@@ -173,6 +199,8 @@ async def run(given: argparse.Namespace) -> None:
         return
     memsyco = given.folder / "memsyco-bench"
     await judge_outside(given.folder, classifier, trained + (load_memsyco(memsyco) if memsyco.is_dir() else []))
+    if memsyco.is_dir():
+        await judge_plain(memsyco, [item.question for item in judged])
     if given.left_out_tasks:
         await judge_left_out_tasks(memsyco)
 

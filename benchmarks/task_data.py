@@ -15,14 +15,14 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rapidfuzz import fuzz, process
 
 OWN = Path(__file__).parent / "task_questions"
-TRAIN, DEVELOPMENT = OWN / "train.jsonl", OWN / "development.jsonl"
+TRAIN, DEVELOPMENT, OPENINGS = OWN / "train.jsonl", OWN / "development.jsonl", OWN / "openings.txt"
 HELD_OUT = Path(__file__).parents[1] / "tests" / "data" / "questions" / "held_out.jsonl"
 
 # Objective fact, personal. A choice between products that evidence must decide is a question of fact whose wording and constraints
@@ -36,7 +36,9 @@ MEMSYCO_LABELS = {
 }
 # Weight of a benchmark row and of a restyled one beside 1 for an own question; chosen on the development questions.
 MEMSYCO_WEIGHT, RESTYLED_WEIGHT = 0.2, 0.2
-# From this token-set ratio on, a question of an outside set counts as seen in training.
+# Tasks whose questions have openings to borrow: a frame and a colon, sentences about the asker.
+_FRAMED, _TOLD = {"objective_fact_judgment"}, {"valid_memory_selection"}
+# From this token-sort ratio on, a question of an outside set counts as seen in training.
 _SAME_QUESTION = 80
 
 
@@ -48,6 +50,7 @@ class Question:
         source: Set it comes from; MemSyco-Bench's tasks are sets of their own.
         topic: What it is about, for people.
         origin: Text of the question it restyles, empty for itself; both are held out together.
+        opening: Task from whose questions its opening was taken, if any.
         weight: In training.
     """
 
@@ -58,6 +61,7 @@ class Question:
     personalization_allowed: bool | None = None
     topic: str = ""
     origin: str = ""
+    opening: str = ""
     weight: float = 1.0
 
 
@@ -82,28 +86,31 @@ def load_memsyco(folder: Path) -> list[Question]:
     return list(found.values())
 
 
-def restyle(own: Iterable[Question], memsyco: Iterable[Question], *, seed: int) -> list[Question]:
-    """Give English questions in the styles of other kinds: framed, after small talk, bare, without marks.
+def restyle(own: Iterable[Question], memsyco: Sequence[Question], *, seed: int) -> list[Question]:
+    """Give English questions in the styles of other kinds: behind openings, bare, without capitals and marks.
 
-    The openings come from the benchmark's questions, whose own labels do not go with them.
+    The openings come from our own list and from the benchmark's questions, whose labels do not go with them.
     """
     drawn = random.Random(seed)
-    benchmark = list(memsyco)
-    framed = [question for question in benchmark if question.source == "objective_fact_judgment" and ": " in question.text]
-    frames = [question.text.rsplit(": ", 1)[0] + ": " for question in framed]
-    talks = [talk for question in benchmark if question.source == "valid_memory_selection" if (talk := _opening(question.text))]
-    bare = [_as(question, question.text.rsplit(": ", 1)[1]) for question in framed]
-    return bare + list(_restyle_own(own, frames, talks, drawn))
-
-
-def _restyle_own(own: Iterable[Question], frames: list[str], talks: list[str], drawn: random.Random) -> Iterator[Question]:
+    framed = [question for question in memsyco if question.source in _FRAMED and ": " in question.text]
+    openings = {"": OPENINGS.read_text(encoding="utf-8").splitlines()}
+    openings["objective_fact_judgment"] = [question.text.rsplit(": ", 1)[0] + ":" for question in framed]
+    openings["valid_memory_selection"] = [
+        talk for question in memsyco if question.source in _TOLD if (talk := _opening(question.text))
+    ]
+    copies = [_as(question, question.text.rsplit(": ", 1)[1]) for question in framed]
     for question in own:
-        if question.language != "en" or question.requires_objective_fact is None:
-            continue
-        if frames and talks:
-            yield _as(question, drawn.choice(frames) + question.text)
-            yield _as(question, f"{drawn.choice(talks)} {question.text}")
-        yield _as(question, question.text.lower().rstrip("?.! "))
+        if question.language == "en" and question.requires_objective_fact is not None:
+            copies += _restyle_one(question, openings, drawn)
+    return copies
+
+
+def _restyle_one(question: Question, openings: dict[str, list[str]], drawn: random.Random) -> Iterator[Question]:
+    """Put the question behind one opening of each kind, and behind two of our own; write it without capitals and marks."""
+    for kind in ("", *openings):
+        if openings[kind]:
+            yield _as(question, f"{drawn.choice(openings[kind])} {question.text}", opening=kind)
+    yield _as(question, question.text.lower().rstrip("?.! "))
 
 
 def _opening(text: str) -> str:
@@ -111,17 +118,8 @@ def _opening(text: str) -> str:
     return " ".join(re.split(r"(?<=[.!?]) ", text)[:-1])
 
 
-def _as(question: Question, text: str) -> Question:
-    return Question(
-        text=text,
-        source=question.source,
-        language=question.language,
-        requires_objective_fact=question.requires_objective_fact,
-        personalization_allowed=question.personalization_allowed,
-        topic=question.topic,
-        origin=question.text,
-        weight=RESTYLED_WEIGHT,
-    )
+def _as(question: Question, text: str, *, opening: str = "") -> Question:
+    return replace(question, text=text, origin=question.text, opening=opening, weight=RESTYLED_WEIGHT)
 
 
 def load_truthfulqa(folder: Path) -> list[Question]:

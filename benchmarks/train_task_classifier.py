@@ -7,7 +7,7 @@ What is learnt from what:
 - the questions in `tests/data/questions` and the outside sets: nothing. They are for `python -m benchmarks.task_classifier`.
 
 Which features and weights to use was chosen by training on the training questions and looking at the development ones, before
-the two were joined. Run with `OMP_NUM_THREADS=1`: the same versions and seed then give the same file.
+the two were joined, and by training without each of MemSyco-Bench's tasks in turn. Run with `OMP_NUM_THREADS=1`: the same versions and seed then give the same file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.task_data import DEVELOPMENT, MEMSYCO_LABELS, TRAIN, Question, digest, load_memsyco, load_own, restyle
+from benchmarks.task_data import DEVELOPMENT, MEMSYCO_LABELS, OPENINGS, TRAIN, Question, digest, load_memsyco, load_own, restyle
 from guardian.embed.sentence_transformers import open_sentence_transformers
 from guardian.read.task.cue import ENGLISH, read_cues, words_digest
 from guardian.read.task.head import FORMAT, VECTOR_SCALE, compute_digest
@@ -249,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     questions = load_training(given.memsyco)
     examples, embedder = asyncio.run(build_examples(questions))
-    paths = [TRAIN, DEVELOPMENT, *(given.memsyco / f"{task}.jsonl" for task in MEMSYCO_LABELS)]
+    paths = [TRAIN, DEVELOPMENT, OPENINGS, *(given.memsyco / f"{task}.jsonl" for task in MEMSYCO_LABELS)]
     model = build_model(examples, embedder=embedder, digests=digest(paths))
     given.output.write_bytes(orjson.dumps(model, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     for label in LABELS:

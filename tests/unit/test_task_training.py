@@ -49,6 +49,9 @@ def test_restyled_questions_keep_their_own_labels_behind_the_others_openings() -
     assert labels["I love the sea. How deep is it?"] is True
     assert labels["Who was first?"] is True
     assert labels["what should i read"] is False
+    ours = [question for question in made if question.source == "train" and question.opening == "" and " " in question.text[:-20]]
+    assert sum(question.text.endswith(" What should I read?") for question in ours) == 2
+    assert {question.opening for question in made} == {"", "objective_fact_judgment", "valid_memory_selection"}
     assert {question.weight for question in made} == {RESTYLED_WEIGHT}
     assert {question.origin for question in made if question.source == "train"} == {"What should I read?", "How deep is it?"}
     assert made == restyle([wish("What should I read?"), fact("How deep is it?")], [framed, talk], seed=3)

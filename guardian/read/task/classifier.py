@@ -36,7 +36,8 @@ class TaskGuess:
     Attributes:
         requires_objective_fact: The answer is right or wrong whoever asks; None for unknown.
         personalization_allowed: What is known of the person may shape the answer; None for unknown.
-        confidence: Probability, in [0, 1], that everything said is right, were the two independent; 0 when nothing is said.
+        confidence: Probability, in [0, 1], of the less sure of the answers given; 0 when nothing is said. The thresholds have judged
+            it already: they differ by label and language, so that a further common limit only loses answers.
         objective_probability, personal_probability: Calibrated; None where no head was asked.
         language: Guessed language of the question.
         silence: Why both are None.
@@ -87,7 +88,7 @@ class QuestionClassifier:
         return TaskGuess(
             requires_objective_fact=answers[0],
             personalization_allowed=answers[1],
-            confidence=math.prod(said) if said else 0.0,
+            confidence=min(said, default=0.0),
             objective_probability=objective,
             personal_probability=personal,
             language=cues.language,

@@ -25,11 +25,14 @@ CUES: Final = (
 SHAPES: Final = ("asks", "first_what", "first_who", "first_may", "short", "long", "sentences", "digits", "names", "bare")
 # Cues that mean another thing together: what is my, who is my, may I with a medicine.
 PAIRS: Final = (("self", "who"), ("own", "who"), ("self", "what"), ("own", "what"), ("self", "care"), ("own", "care"))
-NAMES: Final = (*CUES, *SHAPES, *("+".join(pair) for pair in PAIRS))
+_MARKS = (*CUES, *("+".join(pair) for pair in PAIRS))
+NAMES: Final = (*_MARKS, *SHAPES, *(f"ask:{name}" for name in _MARKS))
 
 # Vowel signs of Devanagari and Arabic belong to the word, though they are no letters.
 _WORD = re.compile(r"(?:[^\W_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0903\u093a-\u094f])+")
 _SENTENCE_END = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964]+(?:\s|$)")
+# Where a sentence or a frame ends and the next begins.
+_CUT = re.compile(r"(?<=[.!:;])\s+|(?<=[?\u061f\u0964])\s+|(?<=[\u3002\uff01\uff1f\uff1a])")
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-Þ][^\W_]+")
 _QUESTION_MARKS = "?\uff1f\u061f"  # also of East Asian and Arabic scripts
 # Words of a question that counts as fully long, and the most of one that counts as short.
@@ -40,6 +43,9 @@ _KNOWN_SHARE, _KNOWN_SHARE_ENGLISH, _FREE_WORDS = 0.25, 0.15, 3
 # Scripts written without spaces begin here (kana, Han); the pieces are not searched for below it.
 _FIRST_UNSPACED = "\u3040"
 _CUES = frozenset(CUES)
+
+# For each language where a word it knows stands, and the cues it carries.
+Places = dict[str, list[tuple[int, set[str]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +84,9 @@ class _Index:
             known = self.whole.setdefault(entry, {})
         known.setdefault(language, set()).update({cue} & _CUES)
 
-    def find(self, folded: str, words: list[str]) -> dict[str, list[tuple[int, set[str]]]]:
+    def find(self, folded: str, words: list[str]) -> Places:
         """Give for each language where a word it knows stands, and its cues."""
-        found: dict[str, list[tuple[int, set[str]]]] = {}
+        found: Places = {}
         for place, known in self._find_all(folded, words):
             for language, cues in known.items():
                 found.setdefault(language, []).append((place, cues))
@@ -109,11 +115,28 @@ def read_cues(text: str) -> Cues:
     language = _guess_language(folded, words, {code: len({place for place, _ in places}) for code, places in found.items()})
     if language is None:
         return Cues(language=None, values=(0.0,) * len(NAMES))
-    places = found.get(language, [])
-    cues = {cue for _, marks in places for cue in marks}
-    first = {cue for place, marks in places if place == 0 for cue in marks}
-    facts = [*(cue in cues for cue in CUES), *_shape(text, words, cues, first), *(cues.issuperset(pair) for pair in PAIRS)]
-    return Cues(language=language, values=tuple(map(float, facts)))
+    asked = _find_ask(text)
+    values = (*_mark(_gather(found, language)), *_shape(text, words, found.get(language, [])))
+    if asked == text:
+        return Cues(language=language, values=(*values, *values[: len(_MARKS)]))
+    folded = unicodedata.normalize("NFKC", asked).casefold()
+    return Cues(language=language, values=(*values, *_mark(_gather(index.find(folded, _WORD.findall(folded)), language))))
+
+
+def _find_ask(text: str) -> str:
+    """Give the last sentence with a question mark, or the last one: what stands before it is often a mere opening."""
+    parts = [part for part in _CUT.split(text.strip()) if _WORD.search(part)]
+    asking = [part for part in parts if any(mark in part for mark in _QUESTION_MARKS)]
+    return text if len(parts) < 2 else (asking or parts)[-1]
+
+
+def _gather(found: Places, language: str) -> set[str]:
+    return {cue for _, marks in found.get(language, []) for cue in marks}
+
+
+def _mark(cues: set[str]) -> list[float]:
+    """Give the numbers of the cues and of their pairs."""
+    return [float(cue in cues) for cue in CUES] + [float(cues.issuperset(pair)) for pair in PAIRS]
 
 
 @cache
@@ -135,9 +158,10 @@ def _guess_language(folded: str, words: list[str], counts: dict[str, int]) -> st
     return language if known >= least * len(words) else None
 
 
-def _shape(text: str, words: list[str], cues: set[str], first: set[str]) -> tuple[float, ...]:
+def _shape(text: str, words: list[str], places: list[tuple[int, set[str]]]) -> list[float]:
     """Give the numbers named by `SHAPES`; they look at the form alone."""
-    return (
+    first = {cue for place, marks in places if place == 0 for cue in marks}
+    facts: tuple[float, ...] = (
         any(mark in text for mark in _QUESTION_MARKS),
         "what" in first,
         "who" in first,
@@ -147,8 +171,9 @@ def _shape(text: str, words: list[str], cues: set[str], first: set[str]) -> tupl
         min(max(len(_SENTENCE_END.findall(text)) - 1, 0) / 3, 1.0),
         any(character.isdigit() for character in text),
         bool(_NAME.search(text)),
-        not cues,
+        not any(marks for _, marks in places),
     )
+    return [float(fact) for fact in facts]
 
 
 @cache

@@ -59,12 +59,12 @@ def guess(question: str, vector: tuple[float, ...] | None, embedder: str = EMBED
 
 
 def test_a_sure_question_is_answered_with_its_probabilities() -> None:
-    """Both answers, and the confidence that both are right."""
+    """Both answers, and the confidence of the less sure one."""
     found = guess("What is the tallest tower?", (3.0, 0.0))  # any length: only the direction counts
     sure = 1 / (1 + math.exp(-4))
     assert (found.requires_objective_fact, found.personalization_allowed) == (True, False)
     assert found.objective_probability == pytest.approx(sure)
-    assert found.confidence == pytest.approx(sure * sure)
+    assert found.confidence == pytest.approx(sure)
     assert (found.language, found.silence) == ("en", None)
 
 
