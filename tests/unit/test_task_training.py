@@ -1,0 +1,150 @@
+"""Laws of training and judging the task classifier: what is held out stays out, thresholds keep their budgets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="training needs the extra sentence-transformers, which brings scikit-learn")
+
+from benchmarks.task_classifier import Judged, compute_wilson, describe
+from benchmarks.task_data import (
+    MEMSYCO_LABELS,
+    RESTYLED_WEIGHT,
+    Question,
+    drop_seen,
+    load_letta,
+    load_memsyco,
+    load_truthfulqa,
+    restyle,
+)
+from benchmarks.train_task_classifier import Examples, Scores, fit_gate, fit_line, score_out_of_fold
+from guardian.read.task.classifier import TaskGuess
+from guardian.read.task.cue import NAMES
+from guardian.read.task.head import Gate
+
+
+def fact(text: str, **more: object) -> Question:
+    """Give a question of fact."""
+    return Question(text=text, source="train", requires_objective_fact=True, personalization_allowed=False, **more)
+
+
+def wish(text: str, **more: object) -> Question:
+    """Give a personal question."""
+    return Question(text=text, source="train", requires_objective_fact=False, personalization_allowed=True, **more)
+
+
+def test_restyled_questions_keep_their_own_labels_behind_the_others_openings() -> None:
+    """A frame is no label: a wish behind the frame of a question of fact stays a wish."""
+    framed = Question(
+        text="I tidied my desk. It says: Who was first?", source="objective_fact_judgment", requires_objective_fact=True
+    )
+    talk = Question(text="I love the sea. Where shall I go?", source="valid_memory_selection", requires_objective_fact=False)
+    made = restyle([wish("What should I read?"), fact("How deep is it?")], [framed, talk], seed=3)
+    labels = {question.text: question.requires_objective_fact for question in made}
+    assert labels["I tidied my desk. It says: What should I read?"] is False
+    assert labels["I love the sea. How deep is it?"] is True
+    assert labels["Who was first?"] is True
+    assert labels["what should i read"] is False
+    ours = [question for question in made if question.source == "train" and question.opening == "" and " " in question.text[:-20]]
+    assert sum(question.text.endswith(" What should I read?") for question in ours) == 2
+    assert {question.opening for question in made} == {"", "objective_fact_judgment", "valid_memory_selection"}
+    assert {question.weight for question in made} == {RESTYLED_WEIGHT}
+    assert {question.origin for question in made if question.source == "train"} == {"What should I read?", "How deep is it?"}
+    assert made == restyle([wish("What should I read?"), fact("How deep is it?")], [framed, talk], seed=3)
+
+
+def test_a_benchmarks_question_counts_once(tmp_path: Path) -> None:
+    """Rows that repeat a question do not weigh it."""
+    for task in MEMSYCO_LABELS:
+        row = {"question": "For what we discussed, what now?" if task == "contextual_scope_control" else f"Question of {task}"}
+        (tmp_path / f"{task}.jsonl").write_text((json.dumps(row) + "\n") * 3)
+    found = load_memsyco(tmp_path)
+    assert sorted(question.source for question in found) == sorted(MEMSYCO_LABELS)
+
+
+def test_outside_questions_seen_in_training_are_dropped() -> None:
+    """Also behind an opening and with small changes of wording."""
+    trained = [fact("Half a note is left: What did the Romans use vomitoriums for?"), fact("Who painted Guernica?")]
+    outside = [fact("What did Romans use vomitoriums for?"), fact("who painted guernica"), fact("What is the deepest lake?")]
+    assert [question.text for question in drop_seen(outside, trained)] == ["What is the deepest lake?"]
+
+
+def test_outside_sets_are_read(tmp_path: Path) -> None:
+    """TruthfulQA by its column, Letta by what a person wrote."""
+    (tmp_path / "tqa.csv").write_text('Question,Best Answer\n"Is it so, really?",No\n"Is it so, really?",No\n')
+    assert [question.text for question in load_truthfulqa(tmp_path)] == ["Is it so, really?"]
+    wrapped = [
+        json.dumps({"type": kind, "message": text}) for kind, text in (("user_message", " hello? "), ("heartbeat", "tick"))
+    ]
+    messages = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in [*wrapped, "no JSON"]]
+    (tmp_path / "agent.af").write_text(json.dumps(json.dumps({"agents": [{"messages": messages}]})))
+    assert [question.text for question in load_letta(tmp_path)] == ["hello?"]
+
+
+def test_thresholds_keep_their_budgets() -> None:
+    """Of each kind at most the budgeted share gets the wrong answer on the scores they were set by."""
+    drawn = np.random.default_rng(5)
+    truths = drawn.random(400) < 0.6
+    scores = drawn.normal(np.where(truths, 1.0, -1.0), 1.2)
+    found = Scores(scores=scores.tolist(), truths=truths.tolist())
+    gate = Gate(**fit_gate(found, {"yes": 0.03, "no": 0.01}))
+    said = [gate.decide(gate.score_probability(score)) for score in scores]
+    wrong_yes = sum(answer is True and not truth for answer, truth in zip(said, truths, strict=True))
+    wrong_no = sum(answer is False and bool(truth) for answer, truth in zip(said, truths, strict=True))
+    assert wrong_yes <= 0.03 * (~truths).sum()
+    assert wrong_no <= 0.01 * truths.sum()
+    assert 0 < sum(answer is None for answer in said) < len(said)
+
+
+def build_small_examples(questions: list[Question]) -> Examples:
+    """Give examples whose vector tells nothing and whose first cue tells the label, but for the last question."""
+    cues = np.zeros((len(questions), len(NAMES)))
+    for row, question in enumerate(questions):
+        cues[row, 0] = float(question.requires_objective_fact is True)
+    return Examples(questions=questions, vectors=np.ones((len(questions), 2)), cues=cues, languages=["en"] * len(questions))
+
+
+def test_a_line_learns_what_tells_the_label() -> None:
+    """The telling cue gets the weight; the constant vector none."""
+    examples = build_small_examples([fact(f"f{number}") for number in range(20)] + [wish(f"w{number}") for number in range(20)])
+    line = fit_line(examples, "requires_objective_fact", is_english=True)
+    assert line.weights[2] > 1
+    assert abs(line.weights[0]) < 0.01
+
+
+def test_out_of_fold_scores_come_from_heads_that_did_not_see_the_question() -> None:
+    """One mislabelled question among many is judged by the others, also when its restyled copy repeats the label."""
+    questions = [fact(f"f{number}") for number in range(30)] + [wish(f"w{number}") for number in range(30)]
+    odd = wish("odd one")
+    copies = [wish(f"odd one again {number}", origin="odd one", weight=0.2) for number in range(400)]
+    examples = build_small_examples([*questions, odd, *copies])
+    examples.cues[60:, 0] = 1.0  # looks like a fact, is labelled a wish, 401 times
+    found = score_out_of_fold(examples, "requires_objective_fact", is_english=True)
+    assert len(found.scores) == 61
+    by_truth = [score for score, truth in zip(found.scores, found.truths, strict=True) if not truth]
+    assert max(by_truth) > 0  # only unseen is it taken for what it looks like
+
+
+def test_wilson_intervals_are_the_textbooks() -> None:
+    """Values from a table, and the bounds at nothing and all."""
+    assert compute_wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert compute_wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert compute_wilson(0, 0) == (0.0, 1.0)
+
+
+def test_a_row_counts_answers_rights_and_harm() -> None:
+    """Unlabelled questions count for coverage alone."""
+    judged = [
+        Judged(question=fact("a"), guess=TaskGuess(requires_objective_fact=True)),
+        Judged(question=fact("b"), guess=TaskGuess(requires_objective_fact=False)),
+        Judged(question=wish("c"), guess=TaskGuess(requires_objective_fact=False)),
+        Judged(question=wish("d"), guess=TaskGuess()),
+        Judged(question=Question(text="e", source="x"), guess=TaskGuess(requires_objective_fact=False)),
+    ]
+    row = describe("some", judged, "requires_objective_fact")
+    assert row.startswith("| some | 5 | 0.800 | 2/3 = 0.667 ")
+    assert "| 0.500 | 1/2 = 0.500 " in row
