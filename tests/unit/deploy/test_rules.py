@@ -28,7 +28,7 @@ def run(*command: str | Path) -> None:
 def load_rule_tests() -> list[dict[str, Any]]:
     """Load the checks of all rule tests: alert, time and what is expected, with the number of the test."""
     tests = [test for path in sorted(RULE_TESTS.glob("*.yml")) for test in yaml.safe_load(path.read_text())["tests"]]
-    return [{"test": number, **check} for number, test in enumerate(tests) for check in test["alert_rule_test"]]
+    return [{"test": number, **check} for number, test in enumerate(tests) for check in test.get("alert_rule_test", [])]
 
 
 def list_anchors() -> set[str]:
