@@ -48,7 +48,7 @@ def find_programs() -> Path | None:
 
 @contextmanager
 def run_postgres() -> Iterator[Postgres]:
-    """Run a server with a database `music`, its owner `boss`, and a role `reader` that may only read."""
+    """Run a server with a database `music`, its owner `boss`, and `clerk`, whose rights to write are not what holds it back."""
     programs = find_programs()
     if programs is None:
         pytest.skip("no Postgres server is installed")
@@ -105,8 +105,9 @@ def _fill(server: Postgres, process: subprocess.Popen[bytes]) -> None:
     with psycopg.connect(server.name("boss"), autocommit=True) as admin:
         admin.execute("CREATE TABLE track (id integer, name text, ms integer)")
         admin.execute("INSERT INTO track VALUES (1, 'Ash', 100), (2, 'Birch', NULL), (3, 'Cedar', 300)")
-        admin.execute("CREATE ROLE reader LOGIN")
-        admin.execute("GRANT SELECT ON track TO reader")
+        admin.execute("CREATE ROLE clerk LOGIN")
+        admin.execute("GRANT ALL ON track TO clerk")
+        admin.execute("GRANT CREATE ON SCHEMA public TO clerk")
 
 
 @pytest.fixture(scope="session")
