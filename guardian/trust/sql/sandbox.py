@@ -138,6 +138,7 @@ class Sandbox:
                 stderr=asyncio.subprocess.DEVNULL,
                 env={},
                 limit=_MAX_ANSWER_BYTES,
+                start_new_session=True,  # a terminal's interrupt is this process's to deal with
             )
         except OSError as exc:
             raise DependencyError(f"no process for a query can be started: {exc}", dependency="sandbox") from exc
