@@ -172,6 +172,9 @@ class Watching:
         """Take one look, whatever comes of it; gives what became of it."""
         owned = self._find_owned()
         if owned is None:
+            # What it showed while it owned something is its successor's to show now.
+            self._note(Look())
+            show_drift(self._metrics, Look())
             return "skipped"
         try:
             async with asyncio.timeout(self._setup.longest_s):
@@ -190,7 +193,8 @@ class Watching:
 
     async def _look_at_drift(self, ownership: Ownership) -> Look:
         look = await self._watch.look_at_drift(ownership, now=datetime.now(UTC))
-        note_drift(self._metrics, look)
+        show_drift(self._metrics, look)
+        self._metrics.drift_last_run.set_to_current_time()
         log.info("drift.estimated", spaces=len(look.spaces), raised=len(look.raised), resolved=len(look.resolved))
         return look
 
@@ -206,9 +210,8 @@ class Watching:
             self._metrics.alerts_resolved.labels(state.kind.value).inc()
 
 
-def note_drift(metrics: Metrics, look: Look) -> None:
+def show_drift(metrics: Metrics, look: Look) -> None:
     """Show what a look at drift found; what is not known, or is another worker's to say, is NaN."""
-    metrics.drift_last_run.set_to_current_time()
     metrics.channels_failing.set(math.nan if look.failing is None else look.failing)
     metrics.drift_episodes.labels("overall").set(math.nan if look.overall is None else look.overall.episodes.episodes)
     metrics.drift_episodes.labels("worst").set(min((one.episodes.episodes for one in look.spaces), default=0))

@@ -3,7 +3,8 @@
 An *episode* is a self-graded record of which something outside the agent says whether it was right. From a window of them:
 
 - `l = P(self-grade accepts | wrong)`, `s = P(self-grade accepts | right)`: shares with Wilson's interval.
-- `e0`: error rate of episodes whose retrieved memories were all known to be clean, with Wilson's interval.
+- `e0`: error rate of episodes whose retrieved memories were all known to be clean, with Wilson's interval. Where a stand-in's word is all
+  there is for that, some of those memories are wrong: e0 is then where the slope of kappa meets a corrupted share of 0.
 - `kappa`: slope of the error on the corrupted share of what was retrieved, by least squares within each space. As far as that share is not
   known it is taken for the usual one (`trust.reach`), or kappa would come out too low by the unknown part.
 - `p*`, `p0`, ratio, margin to `kappa*`: functions of these. Their intervals, and kappa's, come from resampling episodes (percentile
@@ -128,7 +129,9 @@ def estimate_drift(
     parts = {
         "leniency": _estimate_accepted(table, figure.leniency, columns.accepted[graded], wrong[graded]),
         "sensitivity": _estimate_accepted(table, figure.sensitivity, columns.accepted[graded], 1 - wrong[graded]),
-        "base_error": estimate_wrong([(one.is_wrong, one.is_stand_in) for one in episodes if one.is_clean], stand_in),
+        "base_error": table.estimate(figure.base_error, n=kappa.n, least=LEAST_SLOPE)
+        if columns.is_judged
+        else estimate_wrong([(one.is_wrong, one.is_stand_in) for one in episodes if one.is_clean], stand_in),
     }
     # What follows from several figures is known only where all of them are.
     is_known = kappa.is_known and all(part.is_known for part in parts.values())
@@ -170,6 +173,7 @@ def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> E
         clean=_read(one.is_clean for one in episodes),
         reuse=_read(one.reuse for one in episodes),
         group=np.array([numbers.setdefault(one.space, len(numbers)) for one in episodes], dtype=np.intp),
+        is_judged=any(one.is_clean and one.judged_share > 0 for one in episodes),
     )
 
 

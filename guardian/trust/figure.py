@@ -39,6 +39,10 @@ class Column(IntEnum):
     REUSED_BIAS = 14
     REUSE = 15
     BIAS_REUSE = 16
+    SHARED_WRONG = 17
+    REACH = 18
+    REACHED_SHARE = 19
+    JUDGED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,7 @@ class Episodes:
         clean: 1 where all that was retrieved is known to be right; never NaN.
         reuse: How often its record was retrieved.
         group: Number of its space: the slope is taken about each space's own means.
+        is_judged: That memories are clean is, of some episodes, only a stand-in's word: some of those memories are wrong.
     """
 
     wrong: Sample
@@ -64,6 +69,7 @@ class Episodes:
     clean: Sample
     reuse: Sample
     group: NDArray[np.intp]
+    is_judged: bool = False
 
     @property
     def graded(self) -> NDArray[np.bool_]:
@@ -112,6 +118,10 @@ def sum_columns(episodes: Episodes) -> Table:
         Column.REUSED_BIAS: reused * wrong * b,
         Column.REUSE: reused * wrong * n,
         Column.BIAS_REUSE: reused * wrong * b * n,
+        Column.SHARED_WRONG: shared * wrong,
+        Column.REACH: reach,
+        Column.REACHED_SHARE: reach * np.where(shared, episodes.share, 0.0),
+        Column.JUDGED: np.full(len(wrong), float(episodes.is_judged)),
     }
     return np.stack([columns[name] for name in Column], axis=1)
 
@@ -146,8 +156,14 @@ def sensitivity(sums: Table) -> Sample:
 
 
 def base_error(sums: Table) -> Sample:
-    """Give the error rate of episodes with clean memories."""
-    return _clamp(_divide(sums[:, Column.CLEAN_WRONG], sums[:, Column.CLEAN]))
+    """Give the error rate of episodes with clean memories; where a stand-in's word is all there is for clean, where the slope meets 0.
+
+    Of what a stand-in calls clean a part is wrong, and its episodes err more often: their rate would be too high.
+    """
+    clean = _divide(sums[:, Column.CLEAN_WRONG], sums[:, Column.CLEAN])
+    usual = _divide(sums[:, Column.REACHED_SHARE], sums[:, Column.REACH])
+    met = _divide(sums[:, Column.SHARED_WRONG], sums[:, Column.SHARED]) - slope(sums) * usual
+    return _clamp(np.where(sums[:, Column.JUDGED] > 0, met, clean))
 
 
 def attractor(sums: Table) -> Sample:

@@ -9,7 +9,7 @@ from guardian.core.alert import AlertKind
 from guardian.core.numbers.interval import Estimate, unknown
 from guardian.settings import AlertSettings, DriftSettings, PolicySettings, Settings
 from guardian.stream.guard import choose_partition
-from guardian.stream.watching import Owned, find_worst, note_drift
+from guardian.stream.watching import Owned, find_worst, show_drift
 from guardian.telemetry.metrics import DRIFT_FIGURES, Metrics
 from guardian.trust.alert.policy import AlertPolicy
 from guardian.trust.bank import BankCounts
@@ -52,7 +52,7 @@ def test_metrics_show_all_together_and_the_worst_space() -> None:
         build_drift("b", kappa=0.7, sensitivity=0.6),
         build_drift("c", kappa=None, sensitivity=0.8),
     )
-    note_drift(metrics, Look(overall=build_drift(None, kappa=0.4, sensitivity=0.8), spaces=spaces, failing=2))
+    show_drift(metrics, Look(overall=build_drift(None, kappa=0.4, sensitivity=0.8), spaces=spaces, failing=2))
 
     def read(name: str, scope: str, bound: str = "value") -> float:
         found = metrics.registry.get_sample_value(f"guardian_drift_{name}", {"scope": scope, "bound": bound})
@@ -65,7 +65,7 @@ def test_metrics_show_all_together_and_the_worst_space() -> None:
     assert metrics.registry.get_sample_value("guardian_channels_failing") == 2
     for name in DRIFT_FIGURES:
         read(name, "overall")
-    note_drift(metrics, Look(spaces=spaces))
+    show_drift(metrics, Look(spaces=spaces))
     assert math.isnan(read("kappa", "overall"))
     assert find_worst([unknown(1)], least=True) is None
 
