@@ -96,6 +96,7 @@ def _audit(setting: Setting, seed: int, episodes: int, stand_in: StandIn | None)
                 reuse=None,
                 is_stand_in=stand_in is not None,
                 judged_share=0.0 if stand_in is None else len(flags) / model.retrieved,
+                judged=0 if stand_in is None else len(flags),
             )
         )
     return audited

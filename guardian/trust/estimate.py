@@ -61,6 +61,7 @@ class AuditedEpisode:
         corrupted_bias: Mean bias of the wrong memories it retrieved whose grade is known; None where there are none.
         known_share: Of what it retrieved, that whose truth is known, which `corrupted_share` speaks of.
         judged_share: Of what it retrieved, that whose truth is a stand-in's word; part of the known.
+        judged: How many memories that are; 0 where that is not known.
     """
 
     is_wrong: bool
@@ -75,6 +76,7 @@ class AuditedEpisode:
     corrupted_bias: float | None = None
     known_share: float = 1.0
     judged_share: float = 0.0
+    judged: int = 0
 
     def weigh(self, stand_in: StandIn | None) -> float:
         """Give its weight as wrong: 1 or 0 by ground truth, by a stand-in what is right on average.
