@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
@@ -81,11 +81,25 @@ class Sizes:
         seeds: Banks a setting, with feedback and as many without.
         places: Records of a bank.
         labelled: Share of the episodes that are labelled.
+        starts_clean: Banks begin with verified records, which are known to be right; else at p0, with records of which only labels tell.
     """
 
     seeds: int = 200
     places: int = 2_000
     labelled: float = 0.5
+    starts_clean: bool = True
+
+    def play(self, model: BankModel, *, steps: int, seed: int) -> Steps:
+        """Play the banks of a model."""
+        return play_banks(
+            model,
+            seeds=self.seeds,
+            steps=steps,
+            labelled=self.labelled,
+            channel=CHANNEL,
+            seed=seed,
+            starts_clean=self.starts_clean,
+        )
 
 
 # Other sizes that the paper's bank is watched in, with labels: how much it takes.
@@ -231,7 +245,7 @@ def study(setting: Setting, sizes: Sizes, *, stand_in: StandIn | None, advance: 
     """Play the banks of a setting and watch them."""
     corrupted = setting.build_model(places=sizes.places, kappa=setting.kappa)
     length = int(_LONG * sizes.places)
-    steps = play_banks(corrupted, seeds=sizes.seeds, steps=length, labelled=sizes.labelled, channel=CHANNEL, seed=1)
+    steps = sizes.play(corrupted, steps=length, seed=1)
     reached = steps.share >= setting.half_way
     half_ways = np.where(reached.any(axis=1), reached.argmax(axis=1), length).tolist()
     outcomes = []
@@ -240,7 +254,7 @@ def study(setting: Setting, sizes: Sizes, *, stand_in: StandIn | None, advance: 
         outcomes.append(Watch(steps, row, corrupted, stand_in).run(half_way))
     horizon = max(LOOK_EVERY, round(median(half_ways)))
     clean = setting.build_model(places=sizes.places, kappa=0.0)
-    steps = play_banks(clean, seeds=sizes.seeds, steps=horizon, labelled=sizes.labelled, channel=CHANNEL, seed=2)
+    steps = sizes.play(clean, steps=horizon, seed=2)
     peaceful = []
     for row in range(sizes.seeds):
         advance(f"{setting.name} without feedback, bank {row + 1} of {sizes.seeds}")
@@ -265,6 +279,9 @@ async def measure_detection(*, sizes: Sizes, settings: int, budgets: int, advanc
         for stand_in in (None, CHANNEL):
             cell = study(setting, sizes, stand_in=stand_in, advance=advance)
             _add(report, f"{setting.name}, {'labels' if stand_in is None else 'no labels, a channel'}", setting, cell)
+    for stand_in in (None, CHANNEL) if budgets else ():
+        cell = study(SETTINGS[0], replace(sizes, starts_clean=False), stand_in=stand_in, advance=advance)
+        _add(report, f"the paper's from p0, {'labels' if stand_in is None else 'no labels, a channel'}", SETTINGS[0], cell)
     for places, labelled in BUDGETS[:budgets]:
         other = Sizes(seeds=max(1, sizes.seeds // 2), places=places, labelled=labelled)
         cell = study(SETTINGS[0], other, stand_in=None, advance=advance)

@@ -110,17 +110,17 @@ async def _report_log(report: Report, log: Log, store: Store) -> None:
     (calibration,) = await calibrate(store)
     report.add(f"{log.name}: records", plain.bank.records, "records")
     report.add(f"{log.name}: graded by the agent and labelled", calibration.labelled, "records")
-    report.add(f"{log.name}: figures of the loop that are known", len(list_known(asdict(plain.episodes))), "of 11")
-    known = list_known(asdict(judged.episodes))
-    report.add(
-        f"{log.name}: the same, its {log.judge} believed", len(known), f"of 11, {judged.episodes.episodes} judged episodes"
-    )
+    known, of = count_known(asdict(plain.episodes))
+    report.add(f"{log.name}: figures of the loop that are known", known, f"of {of}")
+    known, of = count_known(asdict(judged.episodes))
+    report.add(f"{log.name}: the same, its {log.judge} believed", known, f"of {of}, {judged.episodes.episodes} judged episodes")
     report.add_estimate(f"{log.name}: called wrong by its {log.judge}", judged.bank.corrupted)
 
 
-def list_known(figures: dict[str, Any]) -> list[str]:
-    """List the estimates that have a value."""
-    return [name for name, one in figures.items() if isinstance(one, dict) and one["value"] is not None]
+def count_known(figures: dict[str, Any]) -> tuple[int, int]:
+    """Count the estimates that have a value, and all of them."""
+    estimates = [one for one in figures.values() if isinstance(one, dict)]
+    return sum(one["value"] is not None for one in estimates), len(estimates)
 
 
 def _report_tests(report: Report, log: Log) -> None:

@@ -166,6 +166,13 @@ def _report_flags(report: Report, candidates: Sequence[Candidate]) -> None:
     for channel in (*CHANNELS, UNION):
         report.add_estimate(f"{channel}: wrong queries flagged", count_flags(wrong, channel))
         report.add_estimate(f"{channel}: right queries flagged", count_flags(right, channel))
+    running = [one for one in wrong if one.kind not in _BROKEN]
+    report.add_estimate(f"{UNION}: wrong queries that run flagged", count_flags(running, UNION))
+    drawn = [one for one, _ in draw_episodes(candidates, seed=0, sees_failure=False)]
+    for channel in (*CHANNELS, UNION):
+        flagged = [one for one in drawn if one.flagged_by(channel)]
+        hits = sum(one.kind is not None for one in flagged)
+        report.add_estimate(f"{channel}: precision where half the queries are wrong", estimate_share(hits, len(flagged)))
     for kind in Kind:
         of_kind = [one for one in wrong if one.kind is kind]
         by = {channel: count_flags(of_kind, channel).value or 0 for channel in CHANNELS}

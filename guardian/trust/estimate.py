@@ -3,8 +3,8 @@
 An *episode* is a self-graded record of which something outside the agent says whether it was right. From a window of them:
 
 - `l = P(self-grade accepts | wrong)`, `s = P(self-grade accepts | right)`: shares with Wilson's interval.
-- `e0`: error rate of episodes whose retrieved memories were all known to be clean, with Wilson's interval. Where a stand-in's word is all
-  there is for that, some of those memories are wrong: e0 is then where the slope of kappa meets a corrupted share of 0.
+- `e0`: error rate of episodes whose retrieved memories were all known to be clean by more than a stand-in's word, with Wilson's interval; where these
+  are too few, the error rate to which kappa's slope leads at a corrupted share of 0, with the bootstrap's.
 - `kappa`: slope of the error on the corrupted share of what was retrieved, by least squares within each space. As far as that share is not
   known it is taken for the usual one (`trust.reach`), or kappa would come out too low by the unknown part.
 - `p*`, `p0`, ratio, margin to `kappa*`: functions of these. Their intervals, and kappa's, come from resampling episodes (percentile
@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -128,40 +129,33 @@ def estimate_drift(
     wrong, graded, biased, reused = columns.wrong, columns.graded, columns.biased, columns.reused
     table = Resampled(sum_columns(columns), resamples=resamples, seed=_SEED)
     kappa = table.estimate(figure.kappa, n=int(columns.shared.sum()), least=LEAST_SLOPE)
+    base_error, base = _estimate_base_error(episodes, table, kappa, stand_in)
     parts = {
         "leniency": _estimate_accepted(table, figure.leniency, columns.accepted[graded], wrong[graded]),
         "sensitivity": _estimate_accepted(table, figure.sensitivity, columns.accepted[graded], 1 - wrong[graded]),
-        "base_error": table.estimate(figure.base_error, n=kappa.n, least=LEAST_SLOPE)
-        if columns.is_judged
-        else estimate_wrong([(one.is_wrong, one.is_stand_in) for one in episodes if one.is_clean], stand_in),
+        "base_error": base_error,
     }
     # What follows from several figures is known only where all of them are.
     is_known = kappa.is_known and all(part.is_known for part in parts.values())
     n = len(episodes)
-    followers = {name: table.estimate(measure, n=n, least=1) if is_known else unknown(n) for name, measure in _FOLLOWERS.items()}
+    followers: dict[str, Measure] = {
+        "attractor": partial(figure.attractor, base=base),
+        "one_shot": partial(figure.one_shot, base=base),
+        "ratio": partial(figure.ratio, base=base),
+        "collapse": figure.collapse,
+        "margin": figure.margin,
+    }
+    follows = {name: table.estimate(one, n=n, least=1) if is_known else unknown(n) for name, one in followers.items()}
     return DriftEstimate(
         episodes=n,
         **parts,
         kappa=kappa,
-        **followers,
+        **follows,
         bias_of_wrong=table.estimate(figure.mean_bias, n=_count(wrong[biased]), least=LEAST_SHARE),
         bias_with_reuse=_estimate_reuse(table, wrong[reused], columns.reuse[reused]),
         amplified_retrieval=_estimate_retrieval(columns, episodes),
         amplified_transfer=_estimate_transfer(columns, episodes, resamples),
     )
-
-
-_FOLLOWERS: dict[str, Measure] = {
-    "attractor": figure.attractor,
-    "one_shot": figure.one_shot,
-    "ratio": figure.ratio,
-    "collapse": figure.collapse,
-    "margin": figure.margin,
-}
-
-
-def _read(values: Iterable[float | None]) -> Sample:
-    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> Episodes:
@@ -172,16 +166,30 @@ def _tabulate(episodes: Sequence[AuditedEpisode], stand_in: StandIn | None) -> E
         bias=_read(one.bias for one in episodes),
         share=_read(one.corrupted_share for one in episodes),
         reach=measure_reach(episodes, stand_in),
-        clean=_read(one.is_clean for one in episodes),
+        clean=_read(one.is_clean and not one.judged_share for one in episodes),
         reuse=_read(one.reuse for one in episodes),
         group=np.array([numbers.setdefault(one.space, len(numbers)) for one in episodes], dtype=np.intp),
-        is_judged=any(one.is_clean and one.judged_share > 0 for one in episodes),
     )
+
+
+def _read(values: Iterable[float | None]) -> Sample:
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def _count(weights: Sample) -> int:
     """Count the wrong ones: exactly by ground truth, on average where a channel stands in."""
     return max(0, round(float(weights.sum())))
+
+
+def _estimate_base_error(
+    episodes: Sequence[AuditedEpisode], table: Resampled, kappa: Estimate, stand_in: StandIn | None
+) -> tuple[Estimate, Measure]:
+    """Estimate e0 from clean episodes, or where too few are known to be clean, from where kappa's slope leads; and say how."""
+    clean = [(one.is_wrong, one.is_stand_in) for one in episodes if one.is_clean and not one.judged_share]
+    counted = estimate_wrong(clean, stand_in)
+    if counted.is_known or not kappa.is_known:
+        return counted, figure.base_error
+    return table.estimate(figure.intercept, n=kappa.n, least=LEAST_SLOPE), figure.intercept
 
 
 def _estimate_accepted(table: Resampled, measure: Measure, accepted: Sample, weights: Sample) -> Estimate:
@@ -207,9 +215,7 @@ def _estimate_retrieval(columns: Episodes, episodes: Sequence[AuditedEpisode]) -
 
 
 def _estimate_transfer(columns: Episodes, episodes: Sequence[AuditedEpisode], resamples: int) -> Estimate:
-    bias = _read(one.corrupted_bias for one in episodes)
-    # A share of which a part is not known would make both slopes too small, and not alike.
-    rows = columns.shared & (columns.reach > 1 - 1e-9)
+    bias, rows = _read(one.corrupted_bias for one in episodes), columns.shared
     return estimate_transfer(
         columns.share[rows],
         bias[rows],

@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from guardian.trust.resample import Table
+from guardian.trust.resample import Measure, Table
 
 Sample = NDArray[np.float64]
 
@@ -39,10 +39,9 @@ class Column(IntEnum):
     REUSED_BIAS = 14
     REUSE = 15
     BIAS_REUSE = 16
-    SHARED_WRONG = 17
-    REACH = 18
-    REACHED_SHARE = 19
-    JUDGED = 20
+    REACH = 17
+    CORRUPTED = 18
+    WRONG = 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,6 @@ class Episodes:
         clean: 1 where all that was retrieved is known to be right; never NaN.
         reuse: How often its record was retrieved.
         group: Number of its space: the slope is taken about each space's own means.
-        is_judged: That memories are clean is, of some episodes, only a stand-in's word: some of those memories are wrong.
     """
 
     wrong: Sample
@@ -69,7 +67,6 @@ class Episodes:
     clean: Sample
     reuse: Sample
     group: NDArray[np.intp]
-    is_judged: bool = False
 
     @property
     def graded(self) -> NDArray[np.bool_]:
@@ -118,10 +115,9 @@ def sum_columns(episodes: Episodes) -> Table:
         Column.REUSED_BIAS: reused * wrong * b,
         Column.REUSE: reused * wrong * n,
         Column.BIAS_REUSE: reused * wrong * b * n,
-        Column.SHARED_WRONG: shared * wrong,
         Column.REACH: reach,
-        Column.REACHED_SHARE: reach * np.where(shared, episodes.share, 0.0),
-        Column.JUDGED: np.full(len(wrong), float(episodes.is_judged)),
+        Column.CORRUPTED: reach * np.where(shared, episodes.share, 0.0),
+        Column.WRONG: shared * wrong,
     }
     return np.stack([columns[name] for name in Column], axis=1)
 
@@ -156,31 +152,37 @@ def sensitivity(sums: Table) -> Sample:
 
 
 def base_error(sums: Table) -> Sample:
-    """Give the error rate of episodes with clean memories; where a stand-in's word is all there is for clean, where the slope meets 0.
+    """Give the error rate of episodes with clean memories."""
+    return _clamp(_divide(sums[:, Column.CLEAN_WRONG], sums[:, Column.CLEAN]))
 
-    Of what a stand-in calls clean a part is wrong, and its episodes err more often: their rate would be too high.
+
+def intercept(sums: Table) -> Sample:
+    """Give the error rate that the slope leads to where nothing of what was retrieved is wrong."""
+    corrupted = _divide(sums[:, Column.CORRUPTED], sums[:, Column.REACH])
+    return _clamp(_divide(sums[:, Column.WRONG], sums[:, Column.SHARED]) - kappa(sums) * _clamp(corrupted))
+
+
+def attractor(sums: Table, *, base: Measure = base_error) -> Sample:
+    """Give p*: as `core.numbers.attractor.find_attractor`, for many at once.
+
+    Args:
+        sums: One row a sample.
+        base: Gives e0.
     """
-    clean = _divide(sums[:, Column.CLEAN_WRONG], sums[:, Column.CLEAN])
-    usual = _divide(sums[:, Column.REACHED_SHARE], sums[:, Column.REACH])
-    met = _divide(sums[:, Column.SHARED_WRONG], sums[:, Column.SHARED]) - slope(sums) * usual
-    return _clamp(np.where(sums[:, Column.JUDGED] > 0, met, clean))
+    return find_attractors(kappa(sums), leniency(sums), sensitivity(sums), base(sums))
 
 
-def attractor(sums: Table) -> Sample:
-    """Give p*: as `core.numbers.attractor.find_attractor`, for many at once."""
-    return find_attractors(kappa(sums), leniency(sums), sensitivity(sums), base_error(sums))
-
-
-def one_shot(sums: Table) -> Sample:
+def one_shot(sums: Table, *, base: Measure = base_error) -> Sample:
     """Give p0; 0 where nothing is ever accepted."""
-    wrong = base_error(sums) * leniency(sums)
-    accepted = wrong + (1 - base_error(sums)) * sensitivity(sums)
+    errors = base(sums)
+    wrong = errors * leniency(sums)
+    accepted = wrong + (1 - errors) * sensitivity(sums)
     return np.where(accepted == 0, 0.0, wrong / accepted)
 
 
-def ratio(sums: Table) -> Sample:
+def ratio(sums: Table, *, base: Measure = base_error) -> Sample:
     """Give p* / p0; NaN where nothing wrong is ever accepted, for then there is nothing to compound."""
-    return _divide(attractor(sums), one_shot(sums))
+    return _divide(attractor(sums, base=base), one_shot(sums, base=base))
 
 
 def collapse(sums: Table) -> Sample:

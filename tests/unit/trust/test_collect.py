@@ -117,8 +117,12 @@ async def test_what_was_retrieved_is_judged_by_correction_verdict_or_authority()
     )
     episode = await audit_one(bank)
     assert (episode.is_wrong, episode.is_accepted, episode.bias, episode.reuse) == (True, True, 0.9, 2)
-    assert episode.corrupted_share == 0.5
+    # Of four retrieved memories two are known; a stand-in that judged a third adds its reach.
+    assert (episode.corrupted_share, episode.known_share, episode.judged_share) == (0.5, 0.5, 0.0)
     assert episode.is_clean is False
+    await bank.send(audited("dim", 1.0, channel="checker", t=10))
+    judged = await audit_one(bank, Window(stand_in=CHECKER))
+    assert (judged.known_share, judged.judged_share) == (0.75, 0.25)
     reading = await collect(bank)
     assert (reading.bank.records, reading.bank.standing, reading.bank.felled) == (4, 3, 1)
     # `good` is verified, `e` is labelled wrong and the agent trusts it; `dim` is unknown.

@@ -67,3 +67,24 @@ def test_the_reach_is_what_is_known_and_a_stand_in_counts_by_its_reliability():
 def test_the_truth_is_wholly_reliable(corrupted):
     """A stand-in that never errs counts as a label."""
     assert measure_reliability(StandIn(channel="c", sensitivity=1.0, specificity=1.0), corrupted) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("labelled", "stand_in"), [(0.4, None), (0.0, CHECKER)])
+def test_the_base_error_is_where_the_slope_leads_when_clean_episodes_are_few(labelled, stand_in):
+    """A stand-in's word makes none clean; the intercept is held to the truth, and what follows is known."""
+    episodes = list(iter_episodes(3, 8_000, labelled=labelled, stand_in=stand_in))
+    assert not any(one.is_clean for one in episodes)
+    found = estimate_drift(episodes, stand_in=stand_in, resamples=100)
+    assert found.base_error.low <= BASE <= found.base_error.high
+    assert found.base_error.high - found.base_error.low < 0.2
+
+
+def test_clean_episodes_are_counted_where_there_are_enough():
+    """Twenty of them say more than a line through the others."""
+    episodes = list(iter_episodes(4, 500, labelled=1.0))
+    clean = [
+        AuditedEpisode(is_wrong=number < 5, is_accepted=True, bias=0.5, corrupted_share=0.0, is_clean=True)
+        for number in range(20)
+    ]
+    assert estimate_drift([*episodes, *clean], resamples=50).base_error.value == pytest.approx(0.25)
+    assert estimate_drift([*episodes, *clean[:19]], resamples=50).base_error.n == 519
