@@ -4,7 +4,8 @@ An episode that retrieved five memories, of which two have a label, has a corrup
 kind, as far as anybody knows. Regressed on as it is, such a share makes kappa too small, by as much as it scatters more than the share of all
 five. So its distance from the mean is multiplied by its reach: the known part of what was retrieved, each memory that only a stand-in judged
 counted by the stand-in's reliability, Var(truth) / Var(corrected verdict) (regression calibration: Carroll, Ruppert, Stefanski and Crainiceanu
-2006). Right where what is known is like what is not, as in a sample drawn at random.
+2006). Right where what is known is like what is not, as in a sample drawn at random. Where it is said how many memories a stand-in judged, what
+its noise takes is measured from the scatter of the shares themselves: in a bank that changes, memories read together are wrong together.
 """
 
 from __future__ import annotations
