@@ -17,6 +17,7 @@ from guardian.errors import DependencyError
 from guardian.settings import Settings
 from guardian.store.memory import Shelf
 from guardian.stream.plane.batch import Role
+from guardian.stream.plane.loop import Plane
 from guardian.stream.worker import Worker
 from guardian.trust.simulated_bank import BankModel, SimulatedBank
 from tests.builders import envelope
@@ -69,6 +70,17 @@ async def look_again(worker: Worker, times: int = 2) -> None:
     """Wait until the worker has looked at what is there now."""
     seen = count_looks(worker)
     await wait_until(lambda: count_looks(worker) >= seen + times + 1, what="more looks at drift")
+
+
+async def wait_for_planes(worker: Worker) -> list[Plane]:
+    """Wait until a worker has joined its groups; gives its data planes."""
+    await wait_until(lambda: worker.health.is_ready, what="a worker that is ready")
+    return worker._planes  # nothing else gives them
+
+
+async def has_lag(plane: Plane, rig: Rig, lag: int) -> bool:
+    """Tell whether the group has so many records to work on."""
+    return await plane.measure_group_lag(rig.events_topic) == lag
 
 
 async def read_statuses(rig: Rig, topic: str = "guardian.alerts") -> list[str]:
@@ -152,6 +164,8 @@ async def test_two_workers_tell_each_alert_once_between_them(rig: Rig) -> None:
         return sum(worker.metrics.registry.get_sample_value("guardian_alert_standing", standing) or 0 for worker in workers)
 
     async with running(first := build_worker(settings, open_shelf(shelf))):
+        (plane,) = await wait_for_planes(first)
+        await wait_until(lambda: has_lag(plane, rig, 0), what="no lag of the group")
         # Of each space, and of all together.
         await wait_until(lambda: count_standing(first) == len(spaces) + 1, what="alerts of all banks")
         async with running(second := build_worker(settings, open_shelf(shelf))):
@@ -160,6 +174,8 @@ async def test_two_workers_tell_each_alert_once_between_them(rig: Rig) -> None:
             )
             await look_again(second)
             await look_again(first)
+            # One worker tells the lag of both.
+            assert await has_lag(plane, rig, 0)
             await wait_until(lambda: count_standing(first, second) == len(spaces) + 1, what="the alerts, shared out")
         await wait_until(lambda: count_standing(first) == len(spaces) + 1, what="the alerts, all with one again")
         await look_again(first)
