@@ -104,7 +104,7 @@ def estimate_transfer(
     if (corrupted & (b <= _SMALL_BIAS)).sum() < least or (corrupted & (b > _SMALL_BIAS)).sum() < least:
         return unknown(n)
     mean_bias = float((x * b).sum() / x.sum())
-    every = np.ones(n, dtype=bool)
+    every = np.ones(n)
     first, second, error = (centre(column, every, group[rows]) for column in (x, x * b, wrong[rows]))
     pairs = (np.ones(n), first, second, error, first**2, first * second, second**2, first * error, second * error)
 

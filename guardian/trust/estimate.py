@@ -213,7 +213,9 @@ def _estimate_retrieval(columns: Episodes, episodes: Sequence[AuditedEpisode]) -
 
 
 def _estimate_transfer(columns: Episodes, episodes: Sequence[AuditedEpisode], resamples: int) -> Estimate:
-    bias, rows = _read(one.corrupted_bias for one in episodes), columns.shared
+    bias = _read(one.corrupted_bias for one in episodes)
+    # A share of which a part is not known would make both slopes too small, and not alike.
+    rows = columns.shared & (columns.reach > 1 - 1e-9)
     return estimate_transfer(
         columns.share[rows],
         bias[rows],

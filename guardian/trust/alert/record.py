@@ -81,7 +81,7 @@ def build_notice(state: AlertState, *, runbook_url: str) -> AlertNotice:
 
 def link_runbook(kind: AlertKind, runbook_url: str) -> str:
     """Give the link to what to do about a kind of alert."""
-    return f"{runbook_url}#alert-{kind.value}"
+    return f"{runbook_url}#{kind.value}"
 
 
 def build_message(state: AlertState, *, runbook_url: str) -> OutcomeMessage:

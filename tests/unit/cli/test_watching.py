@@ -101,7 +101,7 @@ def test_what_stands_is_listed_worst_first(tmp_path: Path, capsys: pytest.Captur
     told = json.loads(capsys.readouterr().out)["alerts"]
     assert [one["key"] for one in told] == ["near_attractor:b", "echo:shop [b]", "drift_unknown"]
     assert [one["is_stale"] for one in told] == [False, False, True]
-    assert told[0]["runbook"] == "docs/when-things-go-wrong.md#alert-near_attractor"
+    assert told[0]["runbook"] == "docs/when-things-go-wrong.md#near_attractor"
     assert call(["alerts", "--store", store]) == 0
     shown = capsys.readouterr().out
     assert shown.index("near_attractor") < shown.index("echo") < shown.index("drift_unknown")
