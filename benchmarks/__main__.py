@@ -19,6 +19,7 @@ import orjson
 from rich.console import Console
 
 from benchmarks.correct import measure_correct
+from benchmarks.coverage import measure_coverage
 from benchmarks.decide import measure_decide
 from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
@@ -98,6 +99,11 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick={"questions": 40, "draws": 2},
     ),
     "real_grades": _sized(measure_real_grades, full={}, quick={}),
+    "coverage": _sized(
+        measure_coverage,
+        full={"banks": 200, "episodes": 1_200, "settings": 5},
+        quick={"banks": 20, "episodes": 600, "settings": 1},
+    ),
     "detection": _sized(
         measure_detection,
         full={"sizes": Sizes(seeds=200), "settings": 5, "budgets": 4},

@@ -41,6 +41,9 @@ class LetterIndex:
     Args:
         read_on: Reads the topic.
         topic: Its full name.
+
+    Attributes:
+        count: Letters that were read so far, whoever wrote them; None until the topic was read to its end once.
     """
 
     def __init__(self, *, read_on: ReadOn, producer: Producer, topic: str, metrics: Metrics) -> None:
@@ -53,6 +56,8 @@ class LetterIndex:
         self._names: dict[bytes, Names] = {}
         self._by_memory: defaultdict[Key, set[bytes]] = defaultdict(set)
         self._unasked: set[bytes] = set()
+        self._read = 0
+        self.count: int | None = None
 
     async def erase(self, erased: Mapping[Key, datetime]) -> None:
         """Give a tombstone to every letter that these erasures cover; when it returns they are acknowledged.
@@ -93,6 +98,8 @@ class LetterIndex:
             async for record in records:
                 self._take(record)
                 self._offsets[record.partition] = record.offset + 1
+                self._read += record.value is not None
+        self.count = self._read
 
     def _take(self, record: Record) -> None:
         key = record.key or b""

@@ -21,10 +21,7 @@ from guardian.core.alert import SEVERITIES, AlertKind
 from guardian.core.numbers.interval import Estimate
 from guardian.errors import DependencyError
 from guardian.ports import Publisher, Store
-from guardian.stream.broker.backlog import fetch_ends, measure_backlog
-from guardian.stream.broker.kafka import KafkaOptions
 from guardian.stream.guard import choose_partition
-from guardian.stream.health import Health
 from guardian.telemetry.metrics import DRIFT_FIGURES, Metrics
 from guardian.trust.alert.operation import WorkFigures
 from guardian.trust.drift import Drift
@@ -81,39 +78,48 @@ class Owned:
 
 
 class WorkGauge:
-    """Measures Guardian's own work at the broker, for all workers together.
+    """Measures Guardian's own work, of all workers together as far as the broker tells.
 
     Args:
-        group: Of the data plane that reads `events_topic`.
-        letters_topic: Where refused records go.
+        measure_lag: Gives the records of the canonical topic that wait; None while that is not known.
+        count_letters: Gives how many dead letters there are, whoever wrote them; None while that is not known.
+        is_up: Tells whether a dependency answered when it was last asked.
     """
 
     def __init__(
-        self, options: KafkaOptions, health: Health, metrics: Metrics, *, group: str, events_topic: str, letters_topic: str
+        self,
+        *,
+        measure_lag: Callable[[], Awaitable[int | None]],
+        count_letters: Callable[[], int | None],
+        is_up: Callable[[str], bool],
     ) -> None:
-        self._options, self._health, self._metrics = options, health, metrics
-        self._group, self._events_topic, self._letters_topic = group, events_topic, letters_topic
+        self._measure_lag, self._count_letters, self._is_up = measure_lag, count_letters, is_up
         self._letters: tuple[float, int] | None = None
 
-    async def measure(self) -> WorkFigures:
-        """Measure; what a broker that is away cannot tell is unknown."""
+    async def measure(self, *, now_s: float) -> WorkFigures:
+        """Measure; what a broker that is away cannot tell is unknown.
+
+        Args:
+            now_s: Seconds of a clock that never goes back.
+        """
         try:
-            lag = float(await measure_backlog(self._options, group=self._group, topic=self._events_topic))
-            letters = await self._measure_letters()
+            lag = await self._measure_lag()
         except DependencyError:
-            lag, letters = None, None
+            lag = None
         return WorkFigures(
             lag=lag,
-            letters_an_hour=letters,
-            is_store_up=self._health.is_up("store"),
-            is_model_up=self._metrics.registry.get_sample_value("guardian_dependency_up", {"dependency": "model"}) == 1,
+            letters_an_hour=self._measure_letters(now_s),
+            is_store_up=self._is_up("store"),
+            is_model_up=self._is_up("model"),
         )
 
-    async def _measure_letters(self) -> float | None:
+    def _measure_letters(self, now_s: float) -> float | None:
         """Give the rate of dead letters since the measurement before; None at the first."""
-        now, count = time.monotonic(), sum((await fetch_ends(self._options, self._letters_topic)).values())
-        before, self._letters = self._letters, (now, count)
-        return None if before is None else (count - before[1]) / max(1.0, now - before[0]) * 3600
+        count, before = self._count_letters(), self._letters
+        self._letters = None if count is None else (now_s, count)
+        if count is None or before is None:
+            return None
+        return (count - before[1]) / max(1.0, now_s - before[0]) * 3600
 
 
 class Watching:
@@ -172,6 +178,9 @@ class Watching:
         """Take one look, whatever comes of it; gives what became of it."""
         owned = self._find_owned()
         if owned is None:
+            # What it showed while it owned something is its successor's to show now.
+            self._note(Look())
+            show_drift(self._metrics, Look())
             return "skipped"
         try:
             async with asyncio.timeout(self._setup.longest_s):
@@ -185,12 +194,13 @@ class Watching:
         return "done"
 
     async def _look_at_work(self, ownership: Ownership) -> Look:
-        work = await self._gauge.measure() if ownership.leads else WorkFigures()
+        work = await self._gauge.measure(now_s=time.monotonic()) if ownership.leads else WorkFigures()
         return await self._watch.look_at_work(ownership, work, now=datetime.now(UTC))
 
     async def _look_at_drift(self, ownership: Ownership) -> Look:
         look = await self._watch.look_at_drift(ownership, now=datetime.now(UTC))
-        note_drift(self._metrics, look)
+        show_drift(self._metrics, look)
+        self._metrics.drift_last_run.set_to_current_time()
         log.info("drift.estimated", spaces=len(look.spaces), raised=len(look.raised), resolved=len(look.resolved))
         return look
 
@@ -206,9 +216,8 @@ class Watching:
             self._metrics.alerts_resolved.labels(state.kind.value).inc()
 
 
-def note_drift(metrics: Metrics, look: Look) -> None:
+def show_drift(metrics: Metrics, look: Look) -> None:
     """Show what a look at drift found; what is not known, or is another worker's to say, is NaN."""
-    metrics.drift_last_run.set_to_current_time()
     metrics.channels_failing.set(math.nan if look.failing is None else look.failing)
     metrics.drift_episodes.labels("overall").set(math.nan if look.overall is None else look.overall.episodes.episodes)
     metrics.drift_episodes.labels("worst").set(min((one.episodes.episodes for one in look.spaces), default=0))

@@ -202,13 +202,13 @@ class Worker:
             found = plane.find_owned(setup.events_topic)
             return None if found is None else Owned(round=found[0], numbers=found[1], all_numbers=found[2])
 
+        def is_up(dependency: str) -> bool:
+            return self.metrics.registry.get_sample_value("guardian_dependency_up", {"dependency": dependency}) == 1
+
         gauge = WorkGauge(
-            setup.options,
-            self.health,
-            self.metrics,
-            group=f"{setup.kafka.group}.guard",
-            events_topic=setup.events_topic,
-            letters_topic=setup.kafka.topic_prefix + DeadLetter.published_to,
+            measure_lag=lambda: plane.measure_group_lag(setup.events_topic),
+            count_letters=lambda: self._letters.count,
+            is_up=is_up,
         )
         self._watching = Watching(
             setup.watch,

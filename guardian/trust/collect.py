@@ -239,6 +239,7 @@ def _audit(
         is_stand_in=truth.is_stand_in,
         known_share=len(known) / len(truths) if truths else 1.0,
         judged_share=sum(one.is_stand_in for one in known) / len(truths) if truths else 0.0,
+        judged=sum(one.is_stand_in for one in known),
         space=space,
         grade=grade,
         corrupted_bias=sum(biases) / len(biases) if biases else None,

@@ -62,6 +62,7 @@ class AuditedEpisode:
         corrupted_bias: Mean bias of the wrong memories it retrieved whose grade is known; None where there are none.
         known_share: Of what it retrieved, that whose truth is known, which `corrupted_share` speaks of.
         judged_share: Of what it retrieved, that whose truth is a stand-in's word; part of the known.
+        judged: How many memories that are; 0 where that is not known.
     """
 
     is_wrong: bool
@@ -76,6 +77,7 @@ class AuditedEpisode:
     corrupted_bias: float | None = None
     known_share: float = 1.0
     judged_share: float = 0.0
+    judged: int = 0
 
     def weigh(self, stand_in: StandIn | None) -> float:
         """Give its weight as wrong: 1 or 0 by ground truth, by a stand-in what is right on average.
@@ -213,9 +215,7 @@ def _estimate_retrieval(columns: Episodes, episodes: Sequence[AuditedEpisode]) -
 
 
 def _estimate_transfer(columns: Episodes, episodes: Sequence[AuditedEpisode], resamples: int) -> Estimate:
-    bias = _read(one.corrupted_bias for one in episodes)
-    # A share of which a part is not known would make both slopes too small, and not alike.
-    rows = columns.shared & (columns.reach > 1 - 1e-9)
+    bias, rows = _read(one.corrupted_bias for one in episodes), columns.shared
     return estimate_transfer(
         columns.share[rows],
         bias[rows],

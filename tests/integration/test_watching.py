@@ -16,6 +16,8 @@ from guardian.core.point import PointKind
 from guardian.errors import DependencyError
 from guardian.settings import Settings
 from guardian.store.memory import Shelf
+from guardian.stream.plane.batch import Role
+from guardian.stream.plane.loop import Plane
 from guardian.stream.worker import Worker
 from guardian.trust.simulated_bank import BankModel, SimulatedBank
 from tests.builders import envelope
@@ -68,6 +70,17 @@ async def look_again(worker: Worker, times: int = 2) -> None:
     """Wait until the worker has looked at what is there now."""
     seen = count_looks(worker)
     await wait_until(lambda: count_looks(worker) >= seen + times + 1, what="more looks at drift")
+
+
+async def wait_for_planes(worker: Worker) -> list[Plane]:
+    """Wait until a worker has joined its groups; gives its data planes."""
+    await wait_until(lambda: worker.health.is_ready, what="a worker that is ready")
+    return worker._planes  # nothing else gives them
+
+
+async def has_lag(plane: Plane, rig: Rig, lag: int) -> bool:
+    """Tell whether the group has so many records to work on."""
+    return await plane.measure_group_lag(rig.events_topic) == lag
 
 
 async def read_statuses(rig: Rig, topic: str = "guardian.alerts") -> list[str]:
@@ -136,6 +149,40 @@ async def test_reading_the_topic_again_tells_nothing_again(rig: Rig) -> None:
         assert worker.metrics.registry.get_sample_value("guardian_alerts_raised_total", ALERT) == 0
     assert await export(open_shelf(shelf)) == before
     assert await read_statuses(rig) == ["standing"]
+
+
+async def test_two_workers_tell_each_alert_once_between_them(rig: Rig) -> None:
+    """Each speaks for the spaces of its partitions, one for all together; a worker that joins and one that leaves tell nothing again."""
+    await rig.create_topics()
+    shelf, settings = Shelf(), build_settings(rig)
+    spaces = [f"bank-{number}" for number in range(4)]
+    for number, space in enumerate(spaces):
+        await rig.produce("guardian.events", iter_events(MODEL, episodes=EPISODES, seed=number, space=space))
+
+    def count_standing(*workers: Worker) -> float:
+        standing = {**ALERT, "severity": "warning"}
+        return sum(worker.metrics.registry.get_sample_value("guardian_alert_standing", standing) or 0 for worker in workers)
+
+    async with running(first := build_worker(settings, open_shelf(shelf))):
+        (plane,) = await wait_for_planes(first)
+        await wait_until(lambda: has_lag(plane, rig, 0), what="no lag of the group")
+        # Of each space, and of all together.
+        await wait_until(lambda: count_standing(first) == len(spaces) + 1, what="alerts of all banks")
+        async with running(second := build_worker(settings, open_shelf(shelf))):
+            await wait_until(
+                lambda: second.health.is_ready and second.health.planes[Role.CANONICAL].partitions > 0, what="a second owner"
+            )
+            await look_again(second)
+            await look_again(first)
+            # One worker tells the lag of both.
+            assert await has_lag(plane, rig, 0)
+            await wait_until(lambda: count_standing(first, second) == len(spaces) + 1, what="the alerts, shared out")
+        await wait_until(lambda: count_standing(first) == len(spaces) + 1, what="the alerts, all with one again")
+        await look_again(first)
+    told = [orjson.loads(record.value)["data"] for record in await rig.read_topic("guardian.alerts")]
+    expected = {f"{ALERT['alert']}:{space}" for space in spaces} | {ALERT["alert"]}
+    assert sorted(one["key"] for one in told if one["alert"] == ALERT["alert"]) == sorted(expected)
+    assert {one["status"] for one in told if one["alert"] == ALERT["alert"]} == {"standing"}
 
 
 async def test_a_look_that_fails_costs_no_work(rig: Rig) -> None:

@@ -129,6 +129,18 @@ class Plane(mode.Service):
         numbers = tuple(sorted(consumer.partitions_for_topic(topic) or ()))
         return (self._round, owned, numbers) if owned and numbers else None
 
+    async def measure_group_lag(self, topic: str) -> int | None:
+        """Give the records of a topic that its group has not worked on, whoever owns them; None while this worker is not in the group.
+
+        Raises:
+            DependencyError: The broker is away.
+        """
+        consumer = self._consumer
+        if consumer is None or self.condition.standing is not Standing.ASSIGNED:
+            return None
+        partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
+        return await self._offsets.measure_group_lag(consumer, partitions)
+
     async def check_progress(self, longest_s: float) -> bool:
         """Tell whether this plane moves: it has nothing to do, waits for something that is away, or finished a batch lately."""
         condition, consumer = self.condition, self._consumer

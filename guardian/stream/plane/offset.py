@@ -124,6 +124,17 @@ class Offsets:
         ends = {partition: max(ends.get(partition, 0), consumer.highwater(partition) or 0) for partition in starts}
         return sum(max(0, ends[partition] - start) for partition, start in starts.items())
 
+    async def measure_group_lag(self, consumer: Any, partitions: Collection[TopicPartition]) -> int:
+        """Give the records beyond the offsets that the group has committed, also of partitions that others own.
+
+        Raises:
+            DependencyError: The broker is away.
+        """
+        async with broker_errors(self._options, timeout_s=min(10.0, self._options.request_timeout_s)):
+            ends = await consumer.end_offsets(list(partitions))
+            committed = {partition: await consumer.committed(partition) or 0 for partition in partitions}
+        return sum(max(0, ends[partition] - committed[partition]) for partition in partitions)
+
     async def _fetch_metadata(self, partitions: Sequence[TopicPartition]) -> list[str]:
         """Give the metadata of the offsets committed last; the consumer itself gives offsets alone."""
         if not partitions:

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 from guardian.core.alert import AlertKind
 from guardian.core.numbers.interval import Estimate, unknown
+from guardian.errors import DependencyError
 from guardian.settings import AlertSettings, DriftSettings, PolicySettings, Settings
 from guardian.stream.guard import choose_partition
-from guardian.stream.watching import Owned, find_worst, note_drift
+from guardian.stream.watching import Owned, WorkGauge, find_worst, show_drift
 from guardian.telemetry.metrics import DRIFT_FIGURES, Metrics
 from guardian.trust.alert.policy import AlertPolicy
 from guardian.trust.bank import BankCounts
@@ -52,7 +53,7 @@ def test_metrics_show_all_together_and_the_worst_space() -> None:
         build_drift("b", kappa=0.7, sensitivity=0.6),
         build_drift("c", kappa=None, sensitivity=0.8),
     )
-    note_drift(metrics, Look(overall=build_drift(None, kappa=0.4, sensitivity=0.8), spaces=spaces, failing=2))
+    show_drift(metrics, Look(overall=build_drift(None, kappa=0.4, sensitivity=0.8), spaces=spaces, failing=2))
 
     def read(name: str, scope: str, bound: str = "value") -> float:
         found = metrics.registry.get_sample_value(f"guardian_drift_{name}", {"scope": scope, "bound": bound})
@@ -65,7 +66,7 @@ def test_metrics_show_all_together_and_the_worst_space() -> None:
     assert metrics.registry.get_sample_value("guardian_channels_failing") == 2
     for name in DRIFT_FIGURES:
         read(name, "overall")
-    note_drift(metrics, Look(spaces=spaces))
+    show_drift(metrics, Look(spaces=spaces))
     assert math.isnan(read("kappa", "overall"))
     assert find_worst([unknown(1)], least=True) is None
 
@@ -101,3 +102,19 @@ def test_settings_reach_what_they_name() -> None:
     assert (policy.runbook_url, policy.silent) == ("https://x.test/runbook", {AlertKind.ECHO})
     assert (policy.alert.lag_raise, policy.alert.lag_clear, policy.alert.rise_window) == (9, 3, timedelta(minutes=1))
     assert (policy.believes("x"), policy.believes("y")) == (False, True)
+
+
+async def test_work_is_measured_as_far_as_it_is_known() -> None:
+    """A rate of dead letters needs two looks at a topic that was read; a broker that is away leaves the lag unknown."""
+    counts: list[int | None] = [None, 10, 15, None, 20, 50]
+
+    async def measure_lag() -> int | None:
+        if len(counts) == 1:
+            raise DependencyError("away", dependency="broker")
+        return 7
+
+    gauge = WorkGauge(measure_lag=measure_lag, count_letters=lambda: counts.pop(0), is_up=lambda name: name == "store")
+    found = [await gauge.measure(now_s=60.0 * place) for place in range(6)]
+    assert [one.letters_an_hour for one in found] == [None, None, 300, None, None, 1_800]
+    assert [one.lag for one in found] == [7, 7, 7, 7, 7, None]
+    assert (found[0].is_store_up, found[0].is_model_up) == (True, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,3 +89,34 @@ def test_clean_episodes_are_counted_where_there_are_enough():
     ]
     assert estimate_drift([*episodes, *clean], resamples=50).base_error.value == pytest.approx(0.25)
     assert estimate_drift([*episodes, *clean[:19]], resamples=50).base_error.n == 519
+
+
+def test_memories_that_are_wrong_together_are_told_from_a_stand_ins_noise():
+    """In a bank whose corruption grows the shares scatter beyond the noise; taken for the scatter of single memories kappa comes out too large."""
+    found = {True: [], False: []}
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        episodes = []
+        for place in range(1_500):
+            wrong = random.random(RETRIEVED) < 0.1 + 0.6 * place / 1_500
+            is_wrong = bool(random.random() < 0.2 + KAPPA * wrong.mean())
+            says = np.where(
+                wrong, random.random(RETRIEVED) < CHECKER.sensitivity, random.random(RETRIEVED) >= CHECKER.specificity
+            )
+            share = statistics.fmean(CHECKER.weigh(says_wrong=bool(one)) for one in says)
+            episodes.append(
+                AuditedEpisode(
+                    is_wrong=is_wrong,
+                    is_accepted=True,
+                    bias=0.5,
+                    corrupted_share=share,
+                    is_clean=False,
+                    judged_share=1.0,
+                    judged=RETRIEVED,
+                )
+            )
+        for is_counted, kappas in found.items():
+            window = episodes if is_counted else [replace(one, judged=0) for one in episodes]
+            kappas.append(estimate_drift(window, stand_in=CHECKER, resamples=10).kappa.value)
+    assert statistics.fmean(found[True]) == pytest.approx(KAPPA, abs=0.04)
+    assert statistics.fmean(found[False]) > statistics.fmean(found[True]) + 0.03
