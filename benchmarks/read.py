@@ -188,6 +188,7 @@ def _report(
         aim = p99_aim if name == "calibrated" else None
         report.add(f"{what}, {name}, p99", percentile_ms(times.wall, 0.99), "ms", aim=aim)
         report.add(f"{what}, {name}, p50 of processor time", percentile_ms(times.cpu, 0.5), "ms")
+        report.add(f"{what}, {name}, p99 of processor time", percentile_ms(times.cpu, 0.99), "ms")
     report.add(f"{what}, calibrated to plain, p50", median(calibrated.wall) / median(plain.wall), "ratio", aim=ratio_aim)
     report.add(
         f"{what}, calibrated to plain, p50 of processor time", median(calibrated.cpu) / median(plain.cpu), "ratio", aim=ratio_aim

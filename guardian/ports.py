@@ -41,7 +41,7 @@ class SearchQuery:
         fields: Payload fields to give; None for all.
         limit: Number of hits, 1 to 1,000.
         payloads: Number of hits whose payload is read, the best; the rest are ids and scores. None for all. A payload costs 50
-            microseconds in the embedded engine, a place in the ranking next to nothing.
+            microseconds in the embedded engine, a place in the ranking a few.
     """
 
     space: str

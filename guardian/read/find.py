@@ -1,12 +1,12 @@
 """Find: search, read what was found best, decide, and go on only while too little is left.
 
-A place in a ranking costs next to nothing, a payload 50 microseconds, a search milliseconds. So one search ranks ten times as many as are
-asked for, and payloads are read page by page, the first with the search. Only where the whole ranking leaves too little does a deeper search
+A place in a ranking costs a few microseconds, a payload 50, a search milliseconds. So one search ranks five times as many as are asked for, and payloads are read page by page, the first with the search. Only where the whole ranking leaves too little does a deeper search
 follow, past families that are full and past kinds that this task never admits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,8 +21,8 @@ from guardian.read.admission.decision import Reason, Ruling, Setting
 from guardian.read.admission.rules.family import list_full_roots
 
 # Places ranked for each record asked.
-DEPTH = 10
-# Each further page of payloads is this many times as long, and each further search this many times as deep.
+DEPTH = 5
+# Each further search is this many times as deep.
 _DEEPER = 2
 _MAX_HITS = 1_000
 _MAX_ROOTS = 1_000
@@ -99,36 +99,51 @@ async def find(store: Store, query: str, vector: tuple[float, ...] | None, setti
         pool.add(hits)
         ruling = await _read_on(store, pool, setting)
         is_exhausted = len(hits) < asked.limit or asked.limit == _MAX_HITS or searches == policy.max_searches
-        if is_exhausted or _is_enough(ruling, policy.limit):
+        if is_exhausted or _count_given(ruling) >= policy.limit:
             return Found(ruling=ruling, searches=searches, retrieved=len(pool.candidates))
         asked = _deepen(asked, ruling, setting)
 
 
 async def _read_on(store: Store, pool: _Pool, setting: Setting) -> Ruling:
     """Read page by page until enough is admitted, or all that was ranked is read."""
-    page = setting.policy.limit * setting.policy.overfetch
+    limit = setting.policy.limit
     while True:
         ruling = admit(list(pool.candidates.values()), setting)
-        unread = [] if _is_enough(ruling, setting.policy.limit) else pool.list_unread(page)
+        lacking = limit - _count_given(ruling)
+        unread = pool.list_unread(_size_page(lacking, limit, len(pool.candidates))) if lacking > 0 else []
         if not unread:
             return ruling
         await pool.read_more(store, unread)
-        page *= _DEEPER
+
+
+def _size_page(lacking: int, limit: int, read: int) -> int:
+    """Size the next page by the share of what was read that was given: each page is a call and a decision on all that is there."""
+    share = max(1, limit - lacking) / max(1, read)
+    return max(limit, math.ceil(1.25 * lacking / share))
 
 
 def build_query(query: str, vector: tuple[float, ...] | None, setting: Setting, space: str) -> SearchQuery:
-    """Build the search of a question: what the store can filter by is filtered there."""
+    """Build the first search of a question: the space's standing records, also those that the task bars, unless the policy says otherwise."""
     policy = setting.policy
     past = {Status.SUPERSEDED} if setting.task.is_history else set()
-    return SearchQuery(
+    asked = SearchQuery(
         space=space,
         sparse=bm25_query(query[:MAX_QUERY_CHARS]),
         dense=vector,
         statuses=(policy.statuses | past) - {Status.ERASED},
-        at=None if setting.task.is_history else setting.at,
         fields=FIELDS,
         limit=min(_MAX_HITS, policy.limit * max(DEPTH, policy.overfetch)),
         payloads=policy.limit * policy.overfetch,
+    )
+    return asked if policy.explains_barred else _bar(asked, setting)
+
+
+def _bar(asked: SearchQuery, setting: Setting) -> SearchQuery:
+    """Filter out what this task can never admit: what does not hold at the time, and others' own kinds."""
+    return replace(
+        asked,
+        at=None if setting.task.is_history else setting.at,
+        kinds=None if setting.task.is_personal else sorted(set(MemoryKind) - _OWN_KINDS),
     )
 
 
@@ -136,15 +151,13 @@ def _deepen(asked: SearchQuery, ruling: Ruling, setting: Setting) -> SearchQuery
     """Look deeper, past what can add nothing; what was read already is not read again."""
     full = list_full_roots(ruling.decisions, per_family=setting.policy.per_family)
     return replace(
-        asked,
+        _bar(asked, setting),
         without_roots=() if setting.task.is_history else full[:_MAX_ROOTS],
-        kinds=None if setting.task.is_personal else sorted(set(MemoryKind) - _OWN_KINDS),
         limit=min(_MAX_HITS, asked.limit * _DEEPER),
         payloads=0,
     )
 
 
-def _is_enough(ruling: Ruling, limit: int) -> bool:
-    """Tell whether as many are given as were asked for; what an abstaining policy alone keeps back counts, as more would be, too."""
-    given = sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in ruling.decisions)
-    return given >= limit
+def _count_given(ruling: Ruling) -> int:
+    """Count what is given; what an abstaining policy alone keeps back counts, as more of it would be kept back, too."""
+    return sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in ruling.decisions)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from guardian.core.point import Point
 from guardian.ports import Hit, SearchQuery
+
+Id = TypeVar("Id", str, int)
 
 # The constant of the paper, and of the engines' documentation; a smaller one lets first places weigh more.
 RRF_K = 60
@@ -23,28 +26,28 @@ def count_candidates(limit: int) -> int:
     return 2 * limit + 100
 
 
-def rank_scores(scores: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Sort (id, score) pairs, best first, ties by id."""
+def rank_scores(scores: Iterable[tuple[Id, float]]) -> list[tuple[Id, float]]:
+    """Sort (id, score) pairs, best first, ties by id; UUIDs as numbers and as text have one order."""
     return sorted(((point_id, round(score, SCORE_DIGITS)) for point_id, score in scores), key=lambda pair: (-pair[1], pair[0]))
 
 
-def fuse_ranks(rankings: Sequence[Iterable[tuple[str, float]]]) -> list[tuple[str, float]]:
+def fuse_ranks(rankings: Sequence[Iterable[tuple[Id, float]]]) -> list[tuple[Id, float]]:
     """Fuse rankings of (id, score): each place counts 1 / (k + place), with places from 0."""
-    fused: defaultdict[str, float] = defaultdict(float)
+    fused: defaultdict[Id, float] = defaultdict(float)
     for ranking in rankings:
         for place, (point_id, _) in enumerate(rank_scores(ranking)):
             fused[point_id] += 1 / (RRF_K + place)
     return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def name_similarities(dense: Iterable[tuple[str, float]] | None) -> dict[str, float]:
+def name_similarities(dense: Iterable[tuple[Id, float]] | None) -> dict[Id, float]:
     """Give the cosine of each candidate of the dense ranking, by id, as far as engines agree on it."""
     return {} if dense is None else {point_id: round(score, SCORE_DIGITS) for point_id, score in dense}
 
 
 def choose_hits(
-    dense: Iterable[tuple[str, float]] | None, sparse: Iterable[tuple[str, float]], *, limit: int
-) -> list[tuple[str, float]]:
+    dense: Iterable[tuple[Id, float]] | None, sparse: Iterable[tuple[Id, float]], *, limit: int
+) -> list[tuple[Id, float]]:
     """Give the best `limit` (id, score); without a dense ranking BM25's own scores."""
     return (rank_scores(sparse) if dense is None else fuse_ranks([dense, sparse]))[:limit]
 

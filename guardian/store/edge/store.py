@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, TypeVar
+from uuid import UUID
 
 from qdrant_edge import (
     CountRequest,
@@ -319,13 +320,17 @@ class EdgeStore:
     def _search(self, query: SearchQuery) -> list[Hit]:
         if build_search_clause(query).is_empty:
             return []
-        answers = self._open_shard.query_batch(QueryBatchRequest(build_requests(query)))
-        sparse, *dense = [[(str(found.id), found.score) for found in answer] for answer in answers]
-        best = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
+        answers: Any = self._open_shard.query_batch(QueryBatchRequest(build_requests(query)))
+        # Ranked by number: the text of an id takes longer to make than its place, and most are not among the best.
+        sparse, *dense = [[(found.id.int, found.score) for found in answer] for answer in answers]
+        best = [(str(UUID(int=key)), score) for key, score in choose_hits(dense[0] if dense else None, sparse, limit=query.limit)]
         wanted: list[Any] = [point_id for point_id, _ in best[: query.payloads]]
         records = self._open_shard.retrieve(wanted, build_selector(query.fields), False) if wanted else []
         points = [build_point(record, whole=query.fields is None) for record in records]
-        return build_hits(best, points, name_similarities(dense[0] if dense else None), query)
+        near = name_similarities(dense[0] if dense else None)
+        return build_hits(
+            best, points, {point_id: near[key] for point_id, _ in best if (key := UUID(point_id).int) in near}, query
+        )
 
     def _apply(self, phases: Sequence[Phase]) -> None:
         if not phases:

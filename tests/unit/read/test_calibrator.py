@@ -75,12 +75,11 @@ class TestSearching:
     """How often the store is asked, and for what."""
 
     async def test_one_search_answers(self) -> None:
-        """With the filters of status and time pushed down, and no card read."""
+        """With the filter of status pushed down, and no card read."""
         bank = Bank(store=CountingStore())
         await bank.send(*(build.written(f"m{number}", f"kiln {number}", src="tool") for number in range(40)))
         admission = await Calibrator(bank.store, ReadPolicy(limit=5)).context("kiln", FACT, space="s")
         (asked,) = bank.store.asked  # type: ignore[attr-defined] # a counting store
-        assert asked.at == admission.asked_at
         assert set(asked.statuses) == {"active", "verified"}
         assert "card" not in asked.fields
         assert len(admission.rendered) == 5
@@ -110,6 +109,18 @@ class TestSearching:
         assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["fact"]
         assert {item.reason for item in admission.decisions} == {Reason.NOT_EVIDENCE, Reason.UNVERIFIED_EVIDENCE}
 
+    async def test_what_is_barred_need_not_be_explained(self) -> None:
+        """A policy may have it filtered out at once: one search, and nobody hears of it; what is given is the same."""
+        bank = Bank(store=CountingStore())
+        wishes = [build.written(f"w{number}", f"kiln kiln {number}", src="user", kind="preference") for number in range(60)]
+        await bank.send(*wishes, build.written("fact", "one kiln is in the hall by the door", src="tool"))
+        policy = ReadPolicy(limit=2, explains_barred=False)
+        admission = await Calibrator(bank.store, policy).context("kiln", FACT, space="s")
+        assert [item.candidate.memory_id for item in admission.decisions] == ["fact"]
+        assert admission.searches == 1
+        personal = await Calibrator(bank.store, policy).context("kiln", PERSONAL, space="s")
+        assert len(memories(personal, Role.PREFERENCE)) == 2
+
     async def test_the_number_of_searches_is_bounded(self) -> None:
         """A bank of other people's memories costs three searches, and says why each is out."""
         bank = Bank(store=CountingStore())
@@ -132,6 +143,19 @@ class TestSearching:
             assert (
                 memories(await Calibrator(bank.store, policy).context("kiln", FACT, space="s"), Role.EVIDENCE_CANDIDATE) == found
             )
+
+    async def test_what_has_expired_does_not_fill_the_context(self) -> None:
+        """It is told in the first search, with its reason; a deeper one is asked for what holds."""
+        bank = Bank(store=CountingStore())
+        past = [
+            build.written(f"p{number}", f"kiln kiln {number}", src="tool", valid_until="2026-04-01T00:00:00Z")
+            for number in range(60)
+        ]
+        await bank.send(*past, build.written("now", "one kiln is in the hall by the door", src="tool"))
+        admission = await Calibrator(bank.store, ReadPolicy(limit=2)).context("kiln", FACT, space="s")
+        assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["now"]
+        assert {item.reason for item in admission.decisions} == {Reason.EXPIRED, Reason.UNVERIFIED_EVIDENCE}
+        assert [asked.at for asked in bank.store.asked] == [None, admission.asked_at]  # type: ignore[attr-defined] # a counting store
 
     async def test_only_the_own_space_answers(self) -> None:
         """Another bank's memories are not there."""
