@@ -42,6 +42,8 @@ _LONG_WORDS, _SHORT_WORDS = 25, 4
 _KNOWN_SHARE, _KNOWN_SHARE_ENGLISH, _FREE_WORDS = 0.25, 0.15, 3
 # Scripts written without spaces begin here (kana, Han); the pieces are not searched for below it.
 _FIRST_UNSPACED = "\u3040"
+# No stem is longer; without a bound one endless word would cost its square.
+LONGEST_STEM: Final = 16
 _CUES = frozenset(CUES)
 
 # For each language where a word it knows stands, and the cues it carries.
@@ -98,7 +100,7 @@ class _Index:
         for place, word in enumerate(words):
             if known := self.whole.get(word):
                 yield place, known
-            for size in range(2, len(word) + 1):
+            for size in range(2, min(len(word), LONGEST_STEM) + 1):
                 if known := self.stems.get(word[:size]):
                     yield place, known
             for size in range(2, 6):
@@ -108,6 +110,7 @@ class _Index:
 
 def read_cues(text: str) -> Cues:
     """Give the cues of one question; some tens of microseconds."""
+    text = text.strip()
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = _WORD.findall(folded)
     index = _read_index()

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from guardian.read.task.cue import CUES, NAMES, read_cues
+from guardian.read.task.cue import CUES, LONGEST_STEM, NAMES, read_cues
 
 
 def shown(text: str) -> set[str]:
@@ -80,6 +80,15 @@ def test_pairs_and_shapes_are_read() -> None:
     assert "bare" in shown("Zebra stripes")
 
 
+def test_the_sentence_that_asks_counts_for_itself() -> None:
+    """What stands before it, or after it, does not change what is asked."""
+    alone = shown("Who painted Guernica?")
+    framed = shown("I tidied my desk and found my notes. Who painted Guernica? Thanks, my friend.")
+    assert {name for name in framed if name.startswith("ask:")} == {name for name in alone if name.startswith("ask:")}
+    assert {"own", "self"} <= framed
+    assert "ask:own" in shown("It is on page three: what is my name")
+
+
 def test_case_width_and_spelling_of_marks_do_not_matter() -> None:
     """NFKC and case folding: the same question in capitals or full width is the same question."""
     assert shown("WHAT IS MY NAME?") - {"names"} == shown("what is my name?")
@@ -91,6 +100,7 @@ def test_every_cue_of_the_lists_has_a_name() -> None:
     text = files("guardian.read.task").joinpath("words.txt").read_text("utf-8")
     lines = [line.split()[0] for line in text.splitlines() if line and line[0] not in "#["]
     assert set(lines) == {*CUES, "plain"}
+    assert max(len(word) for word in text.split() if word.endswith("*")) <= LONGEST_STEM + 1
 
 
 def test_a_language_keeps_its_block_and_a_cue_its_words() -> None:
