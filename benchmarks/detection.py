@@ -102,8 +102,8 @@ class Sizes:
         )
 
 
-# Other sizes that the paper's bank is watched in, with labels: how much it takes.
-BUDGETS = ((1_000, 0.5), (2_000, 0.2), (2_000, 1.0), (5_000, 0.2))
+# Other sizes that a setting is watched in: its number, places, share of labelled episodes, whether a channel judges in their place.
+BUDGETS = ((0, 1_000, 0.5, False), (0, 2_000, 0.2, False), (0, 2_000, 1.0, False), (0, 5_000, 0.2, False), (2, 5_000, 0.0, True))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -283,10 +283,11 @@ async def measure_detection(*, sizes: Sizes, settings: int, budgets: int, advanc
     for stand_in in (None, CHANNEL) if budgets else ():
         cell = study(SETTINGS[0], replace(sizes, starts_clean=False), stand_in=stand_in, advance=advance)
         _add(report, f"the paper's from p0, {'labels' if stand_in is None else 'no labels, a channel'}", SETTINGS[0], cell)
-    for places, labelled in BUDGETS[:budgets]:
-        other = Sizes(seeds=max(1, sizes.seeds // 2), places=places, labelled=labelled)
-        cell = study(SETTINGS[0], other, stand_in=None, advance=advance)
-        _add(report, f"the paper's, {places:,} places, {labelled:.0%} labelled", SETTINGS[0], cell)
+    for number, places, labelled, by_channel in BUDGETS[:budgets]:
+        other, setting = Sizes(seeds=max(1, sizes.seeds // 2), places=places, labelled=labelled), SETTINGS[number]
+        cell = study(setting, other, stand_in=CHANNEL if by_channel else None, advance=advance)
+        judged = "a channel" if by_channel else f"{labelled:.0%} labelled"
+        _add(report, f"{setting.name}, {places:,} places, {judged}", setting, cell)
     report.notes.append(
         f"the channel calls {CHANNEL.sensitivity:g} of the wrong ones wrong and {CHANNEL.specificity:g} of the right ones right, and judges every episode"
     )
