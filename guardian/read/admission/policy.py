@@ -28,8 +28,6 @@ class ReadPolicy:
         per_family: Most records of one family; restatements add nothing, so 1.
         overfetch: Records read with the search for each one asked. What families, scopes and roles take away is often made up by
             that; more are read, and at last searched for, where it is not.
-        explains_barred: The first search also reads what this task can never admit (own kinds, what does not hold), so that it is listed
-            with its reason. False filters it out at once: cheaper where most of a bank is barred, and the ledger never hears of it.
         max_searches: Most searches of one call.
         least_utility: Deflated utility in [0, 1] below which an episode or skill is no example. One without any grade is taken
             to have just this.
@@ -45,7 +43,6 @@ class ReadPolicy:
     limit: int = 10
     per_family: int = 1
     overfetch: int = 2
-    explains_barred: bool = True
     max_searches: int = 3
     least_utility: float = 0.3
     passing_channels: frozenset[str] = frozenset({"gold"})
