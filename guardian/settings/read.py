@@ -24,7 +24,7 @@ class ReadSettings(Section):
     max_text_chars: int = Field(
         2_000, ge=20, le=100_000, description="Characters shown of one memory; the rest is marked as cut."
     )
-    least_confidence: float = Field(0.8, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
+    least_confidence: float = Field(0.5, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
     ledger_dir: Path | None = Field(
         None, description="Folder for the ledger and the memory.read events of `guardian context`; without one nothing is kept."
     )

@@ -37,7 +37,7 @@ class ReadPolicy:
         max_text_chars: Characters shown of one text; the rest is cut, and marked as cut.
         at: Time asked about; None for the present. Records that do not hold then are out.
         statuses: Statuses that are looked at. Superseded ones among them are listed as such, and shown to history questions only.
-        least_confidence: Confidence in [0, 1] from which a classifier is believed.
+        least_confidence: Confidence in [0, 1] from which a classifier is believed; one that abstains by itself needs no more.
     """
 
     limit: int = 10
@@ -51,7 +51,7 @@ class ReadPolicy:
     max_text_chars: int = 2_000
     at: datetime | None = None
     statuses: frozenset[Status] = field(default=STANDING)
-    least_confidence: float = 0.8
+    least_confidence: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse what no read could be made with.

@@ -211,7 +211,7 @@ class TestTask:
         assert memories(admission, Role.REJECT) == ["w"]
         assert admission.ruling.advice == "flag"
 
-    @pytest.mark.parametrize(("confidence", "role"), [(0.79, Role.REJECT), (0.8, Role.PREFERENCE)])
+    @pytest.mark.parametrize(("confidence", "role"), [(0.49, Role.REJECT), (0.5, Role.PREFERENCE)])
     async def test_a_classifier_is_believed_when_it_is_sure(self, confidence: float, role: Role) -> None:
         """Below the policy's confidence the task stays unknown."""
         bank = Bank()
