@@ -16,7 +16,6 @@ class ReadSettings(Section):
     limit: int = Field(10, ge=1, le=100, description="Most records of a context.")
     per_family: int = Field(1, ge=1, le=100, description="Most records of one family; restatements add nothing.")
     overfetch: int = Field(2, ge=1, le=100, description="Records read with the search for each one asked.")
-    explains_barred: bool = Field(True, description="List what the task bars with its reason; else it is filtered out unread.")
     least_utility: float = Field(0.3, ge=0, le=1, description="Deflated utility below which an episode is no example.")
     when_unverified: Literal["flag", "ask", "abstain"] = Field(
         "flag", description="What is done when a question of fact finds no verified record."
@@ -25,7 +24,7 @@ class ReadSettings(Section):
     max_text_chars: int = Field(
         2_000, ge=20, le=100_000, description="Characters shown of one memory; the rest is marked as cut."
     )
-    least_confidence: float = Field(0.8, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
+    least_confidence: float = Field(0.5, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
     ledger_dir: Path | None = Field(
         None, description="Folder for the ledger and the memory.read events of `guardian context`; without one nothing is kept."
     )

@@ -18,7 +18,6 @@ def build_read_policy(settings: Settings, *, limit: int | None = None, at: datet
         limit=read.limit if limit is None else limit,
         per_family=read.per_family,
         overfetch=read.overfetch,
-        explains_barred=read.explains_barred,
         least_utility=read.least_utility,
         passing_channels=frozenset({GOLD, *(name for name, alpha in settings.policy.alphas.items() if alpha > 0)}),
         when_unverified=WhenUnverified(read.when_unverified),

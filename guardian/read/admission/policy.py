@@ -28,8 +28,6 @@ class ReadPolicy:
         per_family: Most records of one family; restatements add nothing, so 1.
         overfetch: Records read with the search for each one asked. What families, scopes and roles take away is often made up by
             that; more are read, and at last searched for, where it is not.
-        explains_barred: The first search also reads what this task can never admit (own kinds, what does not hold), so that it is listed
-            with its reason. False filters it out at once: cheaper where most of a bank is barred, and the ledger never hears of it.
         max_searches: Most searches of one call.
         least_utility: Deflated utility in [0, 1] below which an episode or skill is no example. One without any grade is taken
             to have just this.
@@ -39,13 +37,12 @@ class ReadPolicy:
         max_text_chars: Characters shown of one text; the rest is cut, and marked as cut.
         at: Time asked about; None for the present. Records that do not hold then are out.
         statuses: Statuses that are looked at. Superseded ones among them are listed as such, and shown to history questions only.
-        least_confidence: Confidence in [0, 1] from which a classifier is believed.
+        least_confidence: Confidence in [0, 1] from which a classifier is believed; one that abstains by itself needs no more.
     """
 
     limit: int = 10
     per_family: int = 1
     overfetch: int = 2
-    explains_barred: bool = True
     max_searches: int = 3
     least_utility: float = 0.3
     passing_channels: frozenset[str] = frozenset({"gold"})
@@ -54,7 +51,7 @@ class ReadPolicy:
     max_text_chars: int = 2_000
     at: datetime | None = None
     statuses: frozenset[Status] = field(default=STANDING)
-    least_confidence: float = 0.8
+    least_confidence: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse what no read could be made with.

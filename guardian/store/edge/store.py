@@ -323,13 +323,16 @@ class EdgeStore:
         answers: Any = self._open_shard.query_batch(QueryBatchRequest(build_requests(query)))
         # Ranked by number: the text of an id takes longer to make than its place, and most are not among the best.
         sparse, *dense = [[(found.id.int, found.score) for found in answer] for answer in answers]
-        best = [(str(UUID(int=key)), score) for key, score in choose_hits(dense[0] if dense else None, sparse, limit=query.limit)]
-        wanted: list[Any] = [point_id for point_id, _ in best[: query.payloads]]
-        records = self._open_shard.retrieve(wanted, build_selector(query.fields), False) if wanted else []
-        points = [build_point(record, whole=query.fields is None) for record in records]
+        chosen = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
         near = name_similarities(dense[0] if dense else None)
+        names = [str(UUID(int=key)) for key, _ in chosen]
+        wanted: list[Any] = names[: query.payloads]
+        records = self._open_shard.retrieve(wanted, build_selector(query.fields), False) if wanted else []
         return build_hits(
-            best, points, {point_id: near[key] for point_id, _ in best if (key := UUID(point_id).int) in near}, query
+            [(name, score) for name, (_, score) in zip(names, chosen, strict=True)],
+            [build_point(record, whole=query.fields is None) for record in records],
+            {name: near[key] for name, (key, _) in zip(names, chosen, strict=True) if key in near},
+            query,
         )
 
     def _apply(self, phases: Sequence[Phase]) -> None:
