@@ -97,7 +97,7 @@ async def test_cards_are_made_and_shown(shell: Shell, server: ChatServer) -> Non
     page = await shell.run("cards", "show", "s", "m3")
     assert "stub card-1, agreement 1.00" in page
     assert "the request asks what is objectively so → no influence" in page
-    assert re.search(r"slots +background\n", page)
+    assert re.search(r"slots +background\s*\n", page)
     assert "no memory" in await shell.run("cards", "show", "s", "nobody", code=2)
 
 
