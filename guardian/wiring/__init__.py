@@ -3,7 +3,7 @@
 from guardian.wiring.audit import build_sandbox, open_auditor, open_channel
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
 from guardian.wiring.chat import build_budget, build_chat
-from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side
+from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side, build_inducer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
@@ -27,6 +27,7 @@ __all__ = [
     "build_decode_policy",
     "build_embedder",
     "build_identity",
+    "build_inducer",
     "build_kafka_options",
     "build_kafka_security",
     "build_map",
