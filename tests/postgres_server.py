@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -48,7 +49,7 @@ def find_programs() -> Path | None:
 
 @contextmanager
 def run_postgres() -> Iterator[Postgres]:
-    """Run a server with a database `music`, its owner `boss`, and a role `reader` that may only read."""
+    """Run a server with a database `music`, its owner `boss`, and `clerk`, whose rights to write are not what holds it back."""
     programs = find_programs()
     if programs is None:
         pytest.skip("no Postgres server is installed")
@@ -78,7 +79,7 @@ def run_postgres() -> Iterator[Postgres]:
             yield Postgres(port, folder)
         finally:
             if server is not None:
-                server.terminate()
+                server.send_signal(signal.SIGINT)  # fast: it waits for no client
                 server.wait(_PATIENCE_S)
             shutil.rmtree(folder, ignore_errors=True)
             Path(log.name).unlink(missing_ok=True)
@@ -105,8 +106,9 @@ def _fill(server: Postgres, process: subprocess.Popen[bytes]) -> None:
     with psycopg.connect(server.name("boss"), autocommit=True) as admin:
         admin.execute("CREATE TABLE track (id integer, name text, ms integer)")
         admin.execute("INSERT INTO track VALUES (1, 'Ash', 100), (2, 'Birch', NULL), (3, 'Cedar', 300)")
-        admin.execute("CREATE ROLE reader LOGIN")
-        admin.execute("GRANT SELECT ON track TO reader")
+        admin.execute("CREATE ROLE clerk LOGIN")
+        admin.execute("GRANT ALL ON track TO clerk")
+        admin.execute("GRANT CREATE ON SCHEMA public TO clerk")
 
 
 @pytest.fixture(scope="session")

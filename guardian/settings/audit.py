@@ -45,3 +45,4 @@ class JudgeSettings(ChatSettings):
     agent_models: frozenset[str] = Field(
         frozenset(), description="Names of the models whose episodes are judged; a judge of the same family is flagged."
     )
+    calls_per_day: int | None = Field(None, ge=1, description="Questions a day (UTC), for all spaces; unset for no limit.")

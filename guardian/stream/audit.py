@@ -12,13 +12,13 @@ import structlog
 
 from guardian.contracts.codec import encode_event
 from guardian.contracts.outcome import AuditRequest, build_outcome_id, encode_outcome
-from guardian.core.model import SourceKind, Status, Written
+from guardian.core.model import Status, Written
 from guardian.core.plan import Outcome
 from guardian.ports import OutcomeMessage
 from guardian.stream.broker.kafka import Outgoing
 from guardian.telemetry.metrics import Metrics
 from guardian.trust.auditor import Answer, Auditor, Told
-from guardian.trust.case import reports_on_task
+from guardian.trust.case import REPORTERS, reports_on_task
 from guardian.trust.channels.regrader import ReGrader
 from guardian.trust.truth import EPISODE_KINDS
 
@@ -30,7 +30,7 @@ def ask_for_audit(outcome: Outcome) -> list[OutcomeMessage]:
     record, event = outcome.record, outcome.event
     if record is None or not isinstance(event, Written) or record.status is Status.ERASED:
         return []
-    is_report = event.source is not None and event.source.kind is SourceKind.TOOL and reports_on_task(event)
+    is_report = event.source is not None and event.source.kind in REPORTERS and reports_on_task(event)
     if record.kind not in EPISODE_KINDS and record.utility is None and not is_report:
         return []
     request = AuditRequest(space=record.space, memory_id=record.memory_id, revision=record.revision, record_id=record.record_id)

@@ -3,9 +3,10 @@
 A record without an episode answers with its own text. Its evidence are the texts of the memories it retrieved, else of its declared
 parents, each in the revision in force when it was written; erased ones have no text and are left out.
 
-Tools report on a task by writing a record of source kind `tool` with an `episode.outcome`, whose `source.ref` is the id of the task; the
-episode has the same `source.ref`, or names the task in `metadata.task_id`. So what was reported later is found by an index that is there
-already, whichever of the two comes first. The text of a tool's record is no report: what a tool returned may be `0`, or `no`.
+Tools report on a task by writing a record that is no episode, of source kind `tool` (people: `human_review`) with an `episode.outcome`,
+whose `source.ref` is the id of the task; the episode has the same `source.ref`, or names the task in `metadata.task_id`. So what was reported
+later is found by an index that is there already, whichever of the two comes first. The text of a tool's record is no report: what a tool
+returned may be `0`, or `no`. Nor is an outcome that an agent wrote into its own episode: it is a grade by another name.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from guardian.trust.truth import is_episode, list_retrieved
 # Evidence shown to a channel: of an episode that names a thousand memories the first say enough.
 MAX_EVIDENCE = 50
 MAX_REPORTS = 100
+# Whose word on an outcome is not the agent's.
+REPORTERS = frozenset({SourceKind.TOOL, SourceKind.HUMAN_REVIEW})
 # Episodes that one report has judged anew: a ref that a whole history bears is no task.
 MAX_REPORTED = 100
 
@@ -46,7 +49,7 @@ async def build_case(store: Store, node: Node) -> Case:
         answer=node.text if episode is None else episode.answer,
         language=None if episode is None or episode.language is None else episode.language.strip().lower(),
         evidence=await _fetch_evidence(store, node),
-        outcome=None if episode is None else episode.outcome,
+        outcome=None if episode is None or node.source_kind not in REPORTERS else episode.outcome,
         task_id=task_id,
         reports=() if task_id is None else await _fetch_reports(store, node, task_id),
     )
@@ -62,8 +65,14 @@ def name_task(node: Node) -> str | None:
 
 
 def is_report(node: Node) -> bool:
-    """Tell whether a record is a tool's report on a task."""
-    return node.is_record and node.source_kind is SourceKind.TOOL and bool(node.claims) and reports_on_task(node.claims[0].event)
+    """Tell whether a record is a report on a task."""
+    return (
+        node.is_record
+        and node.source_kind in REPORTERS
+        and not is_episode(node)
+        and bool(node.claims)
+        and reports_on_task(node.claims[0].event)
+    )
 
 
 def reports_on_task(event: Written) -> bool:
@@ -90,7 +99,7 @@ async def fetch_reported(store: Store, report: Node) -> list[Node]:
     """
     source = report.claims[0].event.source
     nodes = [] if source is None else await _fetch_by_ref(store, report.space, source.ref)
-    episodes = [node for node in nodes if is_episode(node) and not is_report(node)]
+    episodes = [node for node in nodes if is_episode(node)]
     return sorted(episodes, key=lambda node: node.order)[-MAX_REPORTED:]
 
 

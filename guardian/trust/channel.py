@@ -37,7 +37,7 @@ class Case:
         answer: What the agent gave: a text, or a query.
         language: Of the answer, such as `sql`, `python`, `text`; None where the episode does not say.
         evidence: Texts that the episode declares or retrieved, as they stand in the store.
-        outcome: What a tool or an environment reported in the episode itself.
+        outcome: What a tool or a person wrote into the episode itself; an agent's own word on it is not shown.
         task_id: By which outcomes are reported later.
         reports: Those that are there, by id.
     """

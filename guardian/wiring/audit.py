@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from guardian.chat.budget import BudgetedChat
+from guardian.chat.port import ChatModel
 from guardian.contracts.outcome import AuditRequest
 from guardian.core.plan import Outcome
 from guardian.errors import ConfigError
@@ -17,6 +18,7 @@ from guardian.stream.audit import AuditAgent, ask_for_audit, note_audit
 from guardian.stream.plane.batch import Role
 from guardian.telemetry.metrics import Metrics
 from guardian.trust import registry
+from guardian.trust.allowance import DailyAllowance
 from guardian.trust.auditor import AuditLimits, Auditor, Note
 from guardian.trust.channel import Channel
 from guardian.trust.channels.outcome import ReportedOutcome
@@ -126,7 +128,9 @@ async def _open_documents(settings: Settings, store: Store, opened: AsyncExitSta
 
 def _build_regrader(settings: Settings, opened: AsyncExitStack) -> Channel:
     judge = settings.judge
-    chat = BudgetedChat(chat=build_chat(judge, section="GUARDIAN_JUDGE"), budget=build_budget(judge))
+    chat: ChatModel = BudgetedChat(chat=build_chat(judge, section="GUARDIAN_JUDGE"), budget=build_budget(judge))
+    if judge.calls_per_day is not None:
+        chat = DailyAllowance(chat, calls=judge.calls_per_day)
     opened.push_async_callback(chat.close)
     return ReGrader(chat, agent_models=judge.agent_models)
 

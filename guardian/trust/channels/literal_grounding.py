@@ -7,6 +7,7 @@ formats are passed over, since a schema may demand them. Needs neither the answe
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import ClassVar
 
@@ -40,13 +41,16 @@ class LiteralGrounding:
         """Judge a SQL answer; nothing to say when it is none, cannot be read, or filters on no entity."""
         if case.answer is None or case.task is None or case.language != "sql":
             return None
-        tree = admit(case.answer, self._dialect)
+        return await asyncio.to_thread(self._judge, case.answer, case)  # off the loop, which may be a guard's as well
+
+    def _judge(self, query: str, case: Case) -> Finding | None:
+        tree = admit(query, self._dialect)
         if isinstance(tree, Refused):
             return None
         literals = read_filters(tree)
         if not literals:
             return None
-        said = " ".join(build_signature(text).text for text in (case.task, *case.evidence))
+        said = " ".join(build_signature(text).text for text in (case.task or "", *case.evidence))
         lacking = [literal for literal in literals if not is_said(literal, said)]
         evidence = {"filters": len(literals), "lacking": [one[:_SHOWN_CHARS] for one in lacking[:_SHOWN]]}
         return Finding(value=0.0 if lacking else 1.0, reason="literal_unsaid" if lacking else "grounded", evidence=evidence)

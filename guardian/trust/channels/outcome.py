@@ -1,8 +1,7 @@
 """Outcome: what a tool or an environment reported of the task: tests passed, a reward, success.
 
-Reports come in two ways: the episode carries one (`episode.outcome`), or tools write it later as records of their own, found by the
-task's id (see `guardian.trust.case`). Later reports are worth more than what the episode says of itself: with any of them the episode's own
-counts no more. Of several reports the mean is taken.
+Reports come in two ways: a tool wrote the episode with its outcome, or tools write it later as records of their own, found by the task's id
+(see `guardian.trust.case`). With later reports the episode's own counts no more. Of several reports the mean is taken.
 
 What a report says is read by a table of words and figures, whole: a text that is not of the table says nothing, for a story about failing
 is no failure.

@@ -7,6 +7,7 @@ says a thing in other literals, so it speaks of presence, not of truth.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import ClassVar
 
@@ -32,19 +33,23 @@ class TextGrounding:
         """Judge a text answer with evidence; nothing to say without evidence, or without a literal in the answer."""
         if case.answer is None or not case.evidence or case.language not in {None, "text"}:
             return None
-        literals = read_literals(case.answer)
-        if not literals:
-            return None
-        known = read_literals(case.task or "").union(*map(read_literals, case.evidence))
-        words = _words(" ".join([case.task or "", *case.evidence]))
-        lacking = sorted(one for one in literals - known if not _is_named(one, words))
-        share = 1 - len(lacking) / len(literals)
-        reason = "not_in_evidence" if lacking else "grounded"
-        return Finding(
-            value=round(share, 9),
-            reason=reason,
-            evidence={"literals": len(literals), "lacking": [one[:_SHOWN_CHARS] for one in lacking[:_SHOWN]]},
-        )
+        return await asyncio.to_thread(_judge, case.answer, case)  # off the loop, which may be a guard's as well
+
+
+def _judge(answer: str, case: Case) -> Finding | None:
+    literals = read_literals(answer)
+    if not literals:
+        return None
+    known = read_literals(case.task or "").union(*map(read_literals, case.evidence))
+    words = _words(" ".join([case.task or "", *case.evidence]))
+    lacking = sorted(one for one in literals - known if not _is_named(one, words))
+    share = 1 - len(lacking) / len(literals)
+    reason = "not_in_evidence" if lacking else "grounded"
+    return Finding(
+        value=round(share, 9),
+        reason=reason,
+        evidence={"literals": len(literals), "lacking": [one[:_SHOWN_CHARS] for one in lacking[:_SHOWN]]},
+    )
 
 
 def read_literals(text: str) -> frozenset[str]:

@@ -91,7 +91,8 @@ class Sandbox:
         Raises:
             DependencyError: The process could not be started, or the database cannot be opened.
         """
-        tree = admit(query, self.dialect)
+        # In a thread: some queries take the parser a third of a second, and the loop may be a guard's as well.
+        tree = await asyncio.to_thread(admit, query, self.dialect)
         if isinstance(tree, Refused):
             return Run(status=Status.REFUSED, detail=f"{tree.refusal.value}: {tree.detail}")
         return await self.execute(query)
@@ -135,6 +136,7 @@ class Sandbox:
                 stderr=asyncio.subprocess.DEVNULL,
                 env={},
                 limit=_MAX_ANSWER_BYTES,
+                start_new_session=True,  # a terminal's interrupt is this process's to deal with
             )
         except OSError as exc:
             raise DependencyError(f"no process for a query can be started: {exc}", dependency="sandbox") from exc

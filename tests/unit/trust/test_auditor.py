@@ -137,7 +137,7 @@ async def test_what_a_tool_reports_later_is_found_by_the_task(is_first: bool) ->
     bank = Bank()
     parts = [
         episode(ref="task-7", episode={"outcome": "passed"}),
-        report("report", "tests failed"),
+        report("report", "tests failed", kind="other"),
     ]
     for event in reversed(parts) if is_first else parts:
         await bank.send(event)
@@ -150,7 +150,7 @@ async def test_what_a_tool_reports_later_is_found_by_the_task(is_first: bool) ->
 async def test_a_later_report_takes_the_place_of_what_was_known_before() -> None:
     """First the episode's own word, then the runner's, then a second runner's: one verdict stands each time."""
     bank = Bank()
-    await bank.send(episode(ref="task-7", episode={"outcome": "passed"}))
+    await bank.send(episode(ref="task-7", src="tool", episode={"outcome": "passed"}))
     await deliver(bank, await audit(bank, ReportedOutcome()))
     assert ((await find(bank)).verdicts or {})["outcome"] == [1.0, 1]
     for number, (text, value) in enumerate([("failed", 0.0), ("passed", 0.5)]):
@@ -174,16 +174,17 @@ async def test_a_report_asks_nobody_whose_case_is_as_it_was() -> None:
     "other",
     [
         report("note", "passed", src="agent"),
+        episode("other", ref="task-7", src="tool", episode={"outcome": "passed"}),
         report("note", "passed", ref="task-8"),
         written("note", "passed", src="tool", ref="task-7", t=5),
         written("note", "0", src="tool", ref="task-7", t=5),
     ],
-    ids=["the agent's", "of another task", "a tool's text", "a tool's result"],
+    ids=["the agent's", "another attempt", "of another task", "a tool's text", "a tool's result"],
 )
 async def test_what_is_no_tools_outcome_of_this_task_is_no_report(other: Event) -> None:
-    """Nobody's word on the task but a tool's, and not what a tool returned by the way."""
+    """Nobody's word on the task but a tool's, and not what a tool returned by the way; least of all the agent's in the episode itself."""
     bank = Bank()
-    await bank.send(episode(ref="task-7"), other)
+    await bank.send(episode(ref="task-7", episode={"outcome": "passed"}), other)
     assert await audit(bank, ReportedOutcome()) == []
 
 

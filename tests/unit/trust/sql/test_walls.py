@@ -88,7 +88,7 @@ POSTGRES = [
     "DO $$ BEGIN LOOP END LOOP; END $$",
     "SELECT query_to_xml('select pg_sleep(3600)', true, true, '')",
     "SELECT rolpassword FROM pg_authid",
-    "ALTER ROLE reader SUPERUSER",
+    "ALTER ROLE clerk SUPERUSER",
 ]
 # Reads as any other to a parser; only the sandbox ends them.
 BOMBS = {
@@ -141,7 +141,7 @@ class Ground:
         (folder / "secret.csv").write_text("a,b\n1,2\n", "utf-8")
         if self._server is not None:
             folder.chmod(0o777)  # the server runs as somebody else, and is to fail for better reasons
-        name = str(database) if self._server is None else self._server.name("reader")
+        name = str(database) if self._server is None else self._server.name("clerk")
         self.sandbox = Sandbox(dialect=dialect, database=name, limits=LIMITS)
         self._before = self._look()
 
@@ -168,7 +168,7 @@ class Ground:
         with psycopg.connect(self._server.name("boss"), autocommit=True) as admin:
             while running and time.monotonic() < deadline:
                 (running,) = admin.execute(
-                    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader' AND state = 'active'"
+                    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'clerk' AND state = 'active'"
                 ).fetchone() or (0,)
                 time.sleep(0.05 if running else 0)
         return running
