@@ -153,7 +153,7 @@ def list_memories(hits: list[Any]) -> list[str]:
 class TestFetch:
     """What each key set finds."""
 
-    @pytest.mark.parametrize("key_set", KEY_SETS, ids=lambda key_set: key_set.name)
+    @pytest.mark.parametrize("key_set", [one for one in KEY_SETS if one.field != "point"], ids=lambda key_set: key_set.name)
     async def test_a_key_set_finds_its_kinds_by_its_field_in_its_space_alone(self, store: Any, key_set: Any) -> None:
         """Of every kind of point with the name in the field, exactly the key set's kinds of the asked space answer."""
         is_list = key_set.field in ("mentions", "parents", "roots")
@@ -169,6 +169,15 @@ class TestFetch:
         assert list_ids(found) == sorted(build_point_id("s1", kind, "p") for kind in key_set.kinds)
         assert all(point.whole is key_set.whole for point in found)
         assert all((name in point.payload) is key_set.whole for point in found for name in HEAVY_FIELDS)
+
+    async def test_calibrations_are_found_by_their_kind_in_their_space_alone(self, store: Any) -> None:
+        """All of a space, whole, and no other kind of point; another name finds nothing."""
+        points = [build_upsert(kind, space, "p", facts="{}", rest="r") for kind in PointKind for space in ("s1", "s2")]
+        another = build_upsert(PointKind.CALIBRATION, "s1", "another", facts="{}")
+        await write(store, *points, another)
+        found = await store.fetch(Needs(calibrations={("s1", "calibration"), ("s2", "verdict"), ("s3", "calibration")}))
+        assert list_ids(found) == sorted(build_point_id("s1", PointKind.CALIBRATION, name) for name in ("p", "another"))
+        assert all(point.whole for point in found)
 
     async def test_nothing_asked_finds_nothing(self, store: Any) -> None:
         """Empty needs give no points."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -36,15 +37,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def bank(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Give a store with two spaces of the simulated agent, half labelled, and a calibration of it in `cal.json`."""
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a store of two spaces of the simulated agent, half labelled, and a calibration of it in `cal.json`."""
+    folder = tmp_path_factory.mktemp("kept")
     with (folder / "graded.jsonl").open("w") as file:
         for seed, space in ((1, "team-a"), (2, "other")):
             for event in iter_events(MODEL, episodes=120, seed=seed, labelled=0.5, space=space):
                 file.write(json.dumps(event) + "\n")
-    assert call(["replay", "graded.jsonl", "--store", "bank"]) == 0
-    assert call(["audit", "report", "--store", "bank", "--export", "cal.json", "--html", "cal.html"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert call(["replay", "graded.jsonl", "--store", "bank"]) == 0
+        assert call(["audit", "report", "--store", "bank", "--export", "cal.json", "--html", "cal.html"]) == 0
+    return folder
+
+
+@pytest.fixture
+def bank(folder: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Give a copy of that store, and of the calibration."""
+    shutil.copytree(kept, folder, dirs_exist_ok=True)
     capsys.readouterr()
     return "bank"
 

@@ -33,6 +33,7 @@ from guardian.stream.dead_letter import build_letter
 from guardian.stream.guard import choose_partition
 from guardian.stream.plane.batch import Refused
 from guardian.stream.plane.origin import Record, read_received_at
+from tests.reference.utility import DEFAULT
 from tests.simulation.broker import DEAD_LETTERS, Broker
 from tests.simulation.storage import Server, Write
 from tests.simulation.truth import Row, Truth, describe_difference, key_of, read_rows
@@ -312,6 +313,10 @@ def _check_enriched(content: Mapping[str, Any], rows: Mapping[tuple[str, str, st
     for name in ("status", "current", "roots", "parents", "depth", "kind", "subject", "utility_basis"):
         if content[name] != row[name]:
             raise Violation(f"an outcome announces {key} with {name} {content[name]!r}, the state has {row[name]!r}")
+    if (content["calibration"] or DEFAULT) != (row["calibration"] or DEFAULT):
+        raise Violation(
+            f"an outcome announces {key} by calibration {content['calibration']!r}, the state has {row['calibration']!r}"
+        )
     told = {(reason["reason"], reason["id"]) for reason in content["reasons"]}
     if told != {(reason["reason"], reason["id"]) for reason in row["reasons"]}:
         raise Violation(f"an outcome announces {key} with reasons {sorted(told)}, the state has {row['reasons']}")
