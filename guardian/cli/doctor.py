@@ -13,8 +13,10 @@ from rich.text import Text
 
 from guardian.cli.console import out, print_json
 from guardian.cli.opening import JsonOption, StoreOption
+from guardian.core.model import MemoryKind, SourceKind
 from guardian.core.point import PointKind
 from guardian.errors import ConfigError, GuardianError
+from guardian.induce.prompt import Content
 from guardian.settings import Settings, load_settings
 from guardian.topics import load_declarations, plan
 from guardian.trust.channel import Case
@@ -22,8 +24,10 @@ from guardian.trust.channels.regrader import Kinship, ReGrader
 from guardian.trust.recalibrate import count_stale, has_calibration
 from guardian.trust.registry import ON_DATABASE
 from guardian.wiring import (
+    build_card_chat,
     build_embedder,
     build_identity,
+    build_inducer,
     build_kafka_security,
     build_policy_of,
     build_sandbox,
@@ -34,6 +38,7 @@ from guardian.wiring import (
 
 WRONG, AWAY = 2, 69
 _TRIAL = Case(space="doctor", memory_id="doctor", revision="", task="What is one plus one?", answer="Two.")
+_MEMORY = Content(text="I like the window seat.", kind=MemoryKind.PREFERENCE, source_kind=SourceKind.USER)
 _KINSHIP = {
     Kinship.SAME: "of the same family as an agent: expect its errors to follow the agent's own, see `guardian audit report`",
     Kinship.OTHER: "of another family than the agents",
@@ -75,6 +80,7 @@ async def _examine(settings: Settings) -> list[Finding]:
         ("topics", _check_topics),
         ("model", _check_model),
         ("store", _check_store),
+        *([("cards", _check_cards)] if settings.induce.model is not None else ()),
         *((f"channel {name}", functools.partial(_check_channel, name)) for name in settings.audit.channels),
     )
     findings = [Finding(check="settings", says="read; `guardian settings` lists them")]
@@ -123,6 +129,22 @@ async def _check_store(settings: Settings) -> str:
     if stale:
         more += f", {sum(stale.values())} with a utility by another calibration than the one in force: `guardian audit recompute`"
     return f"{settings.store.url or settings.store.path} opens, {records} records{more}"
+
+
+async def _check_cards(settings: Settings) -> str:
+    """Have the model write one card, of two samples."""
+    open_chat, inducer = build_card_chat(settings.induce), build_inducer(settings.induce.model_copy(update={"samples": 2}))
+    try:
+        made = await inducer.induce(_MEMORY, open_chat(""))
+    finally:
+        await open_chat("").close()
+    if made.narrowing is None:
+        raise ConfigError(
+            f"{inducer.model} gives no card that can be read.",
+            setting="GUARDIAN_INDUCE__MODEL",
+            mend="set a model that answers in JSON, and a GUARDIAN_INDUCE__MAX_TOKENS that is long enough for it.",
+        )
+    return f"{inducer.model} writes cards by {inducer.version}, two samples agree to {made.confidence:.2f}"
 
 
 async def _check_channel(name: str, settings: Settings) -> str:

@@ -25,8 +25,7 @@ from guardian.core.node import Node
 from guardian.core.payload import load_node
 from guardian.core.rules.induction import digest_node
 from guardian.induce.answer import Influence
-from guardian.induce.inducer import Induced as Drawn
-from guardian.induce.inducer import Inducer
+from guardian.induce.inducer import Drawn, Inducer
 from guardian.induce.prompt import Content
 from guardian.ports import Store
 

@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Induced:
+class Drawn:
     """What a model made of one content.
 
     Attributes:
@@ -97,9 +97,9 @@ class Inducer:
         self.limits = limits or InduceLimits()
         self._clock = clock
         self._schema = build_schema()
-        self._kept: OrderedDict[str, tuple[float, Induced]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[float, Drawn]] = OrderedDict()
 
-    async def induce(self, content: Content, chat: ChatModel) -> Induced:
+    async def induce(self, content: Content, chat: ChatModel) -> Drawn:
         """Make a card of one content.
 
         Args:
@@ -118,13 +118,13 @@ class Inducer:
             self._keep(digest, made)
         return made
 
-    async def _sample(self, content: Content, chat: ChatModel, digest: str) -> Induced:
+    async def _sample(self, content: Content, chat: ChatModel, digest: str) -> Drawn:
         quoted = list_runs(content.text[:_MAX_QUOTED])
         tasks = [asyncio.create_task(self._ask(content, chat, seed, quoted)) for seed in range(1, self.limits.samples + 1)]
         try:
             answers = await asyncio.gather(*tasks)
         except RecordError:  # the endpoint refuses this memory: its length, or a filter
-            return Induced(outcome=Outcome.REFUSED)
+            return Drawn(outcome=Outcome.REFUSED)
         finally:
             for task in tasks:
                 task.cancel()
@@ -149,12 +149,12 @@ class Inducer:
                 fault = str(exc)
         return None
 
-    def _conclude(self, samples: list[Sample], digest: str) -> Induced:
+    def _conclude(self, samples: list[Sample], digest: str) -> Drawn:
         if not samples:
-            return Induced(outcome=Outcome.UNUSABLE)
+            return Drawn(outcome=Outcome.UNUSABLE)
         confidence = score_agreement(samples, asked=self.limits.samples)
         if confidence < self.limits.threshold:
-            return Induced(outcome=Outcome.FALLBACK, narrowing=NO_OBJECTIVE_INFLUENCE, confidence=confidence)
+            return Drawn(outcome=Outcome.FALLBACK, narrowing=NO_OBJECTIVE_INFLUENCE, confidence=confidence)
         chosen = choose_sample(samples)
         card = Card(
             task_types=chosen.task_types,
@@ -168,9 +168,9 @@ class Inducer:
             content_digest=digest,
         )
         narrowing = merge_narrowings([sample.narrowing for sample in samples])
-        return Induced(outcome=Outcome.INDUCED, card=card, narrowing=narrowing, confidence=confidence)
+        return Drawn(outcome=Outcome.INDUCED, card=card, narrowing=narrowing, confidence=confidence)
 
-    def _find(self, digest: str) -> Induced | None:
+    def _find(self, digest: str) -> Drawn | None:
         entry = self._kept.get(digest)
         if entry is None or entry[0] < self._clock():
             self._kept.pop(digest, None)
@@ -178,8 +178,8 @@ class Inducer:
         self._kept.move_to_end(digest)
         return entry[1]
 
-    def _keep(self, digest: str, made: Induced) -> None:
-        kept = Induced(outcome=made.outcome, card=made.card, narrowing=made.narrowing, confidence=made.confidence, is_cached=True)
+    def _keep(self, digest: str, made: Drawn) -> None:
+        kept = Drawn(outcome=made.outcome, card=made.card, narrowing=made.narrowing, confidence=made.confidence, is_cached=True)
         self._kept[digest] = (self._clock() + self.limits.cache_s, kept)
         while len(self._kept) > self.limits.cache_entries:
             self._kept.popitem(last=False)

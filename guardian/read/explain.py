@@ -13,6 +13,7 @@ from guardian.core.calibration import load_calibration
 from guardian.core.claim import dump_source
 from guardian.core.export import build_row
 from guardian.core.moment import format_time
+from guardian.core.narrowing import Mark
 from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.payload import load_node
@@ -142,6 +143,14 @@ def _describe_fact(point: Point) -> dict[str, Any]:
             "effective_at": facts["e"],
             "by": facts["a"],
             "reason": facts["y"],
+        }
+    elif point.payload["point"] == PointKind.INDUCTION:
+        mark = Mark.from_json(facts["m"])
+        fact |= {
+            "inducer": mark.inducer,
+            "version": mark.version,
+            "confidence": mark.confidence,
+            "takes": mark.narrowing.to_json(),
         }
     elif point.payload["point"] == PointKind.VERDICT:
         fact |= {"channel": facts["c"], "value": facts["v"]}

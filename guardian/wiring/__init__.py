@@ -4,7 +4,7 @@ from guardian.wiring.audit import build_sandbox, open_auditor, open_channel
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
 from guardian.wiring.chat import build_budget, build_chat
 from guardian.wiring.drift import build_watch_policy, build_watch_setup
-from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side
+from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side, build_inducer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.read import build_calibrator, build_read_policy
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
@@ -30,6 +30,7 @@ __all__ = [
     "build_decode_policy",
     "build_embedder",
     "build_identity",
+    "build_inducer",
     "build_kafka_options",
     "build_kafka_security",
     "build_map",

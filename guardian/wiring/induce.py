@@ -28,6 +28,15 @@ def build_author(settings: InduceSettings, store: Store) -> Author:
     Raises:
         ConfigError: No model is set.
     """
+    return Author(store, build_inducer(settings))
+
+
+def build_inducer(settings: InduceSettings) -> Inducer:
+    """Build what makes cards of contents.
+
+    Raises:
+        ConfigError: No model is set.
+    """
     if settings.model is None:
         raise ConfigError("no model is set.", setting="GUARDIAN_INDUCE__MODEL", mend="set it, and GUARDIAN_INDUCE__BASE_URL.")
     limits = InduceLimits(
@@ -39,7 +48,7 @@ def build_author(settings: InduceSettings, store: Store) -> Author:
         cache_entries=settings.cache_entries,
         cache_s=settings.cache_s,
     )
-    return Author(store, Inducer(model=settings.model, limits=limits))
+    return Inducer(model=settings.model, limits=limits)
 
 
 def build_card_chat(

@@ -97,7 +97,7 @@ async def test_cards_are_made_and_shown(shell: Shell, server: ChatServer) -> Non
     page = await shell.run("cards", "show", "s", "m3")
     assert "stub card-1, agreement 1.00" in page
     assert "the request asks what is objectively so → no influence" in page
-    assert re.search(r"slots +background\n", page)
+    assert re.search(r"slots +background\s*\n", page)
     assert "no memory" in await shell.run("cards", "show", "s", "nobody", code=2)
 
 
@@ -118,7 +118,12 @@ async def test_an_interrupted_refresh_goes_on(shell: Shell, server: ChatServer) 
 
 
 async def test_what_is_away_or_unset_is_told(shell: Shell, server: ChatServer) -> None:
-    """An endpoint that is down ends it with 69, no model with 2; the message says what to do."""
+    """An endpoint that is down ends it with 69, no model with 2; the message says what to do. `doctor` tries the model."""
+    settings = {"GUARDIAN_KAFKA__BOOTSTRAP": "127.0.0.1:9", "GUARDIAN_KAFKA__REQUEST_TIMEOUT_S": "1"}
+    process = await shell.start("doctor", "--json", **settings)
+    stdout, _ = await asyncio.wait_for(process.communicate(), 120)
+    says = {finding["check"]: finding["says"] for finding in json.loads(stdout)}
+    assert says["cards"] == "stub writes cards by card-1, two samples agree to 1.00"
     server.is_down = True
     assert "cannot be reached" in await shell.run("cards", "refresh", code=69, GUARDIAN_INDUCE__MAX_RETRIES="0")
     shell.environment.pop("GUARDIAN_INDUCE__MODEL")
