@@ -361,6 +361,43 @@ WORKER = Board(
                 unit="cps",
             ),
         ),
+        "Off the write path": (
+            Panel(
+                title="Evidence channels",
+                text="Cases that channels were asked about, by what became of them. Away, timed out and failed ones cost a say, no write.",
+                lines={_rate("guardian_audits_total", "channel", "outcome"): "{{channel}}: {{outcome}}"},
+                unit="cps",
+            ),
+            Panel(
+                title="Time of a channel on a case (p95)",
+                text="Long ones delay other cases, never a write.",
+                lines={_quantile(0.95, "guardian_audit_seconds", "channel"): "{{channel}}"},
+                unit="s",
+            ),
+            Panel(
+                title="Cards by a model",
+                text="Records that a model was asked about, by what became of it.",
+                lines={_rate("guardian_cards_total", "outcome"): "{{outcome}}"},
+                unit="cps",
+            ),
+            Panel(
+                title="Agreement of the samples of a card (median)",
+                text="Below the threshold that is set the card of the rules stays, narrowed.",
+                lines={_quantile(0.5, "guardian_card_agreement"): "agreement"},
+                unit="percentunit",
+            ),
+            Panel(
+                title="Tokens for cards",
+                text="Of questions and answers.",
+                lines={_rate("guardian_card_tokens_total", "direction"): "{{direction}}"},
+                unit="cps",
+            ),
+            Panel(
+                title="Money for cards",
+                text="Within a day, in the unit of the prices that are set.",
+                lines={"sum(increase(guardian_card_cost_total{$where}[1d]))": "spent"},
+            ),
+        ),
         "What was refused": (
             Panel(
                 title="Dead letters by reason",

@@ -20,7 +20,7 @@ from guardian.sources.reason import SourceReason
 PHASES = ("fetch", "decide", "embed", "apply", "publish")
 DEPENDENCIES = ("store", "model", "broker", "schema_registry")
 # What a topic is to the worker; the stream's `Role` has the same values.
-TOPIC_ROLES = ("canonical", "ingress")
+TOPIC_ROLES = ("canonical", "ingress", "audit", "induce")
 # Reasons that the stream adds to those of the contract.
 RECORD_TOO_LARGE = "record_too_large"
 OTHER_REASON = "other"

@@ -84,5 +84,5 @@ def test_every_declared_topic_is_judged() -> None:
 
     names = [topic.name for topic in load_declarations()]
     found = {topic.name for topic in list_holding_topics(KafkaSettings(ingress_topics=("chat",)), [*names, "chat", "strange"])}
-    operational = {"guardian.alerts", "guardian.audit-requests", "guardian.card-requests", "guardian.drift"}
+    operational = {"guardian.alerts", "guardian.audit-requests", "guardian.card-requests", "guardian.drift", "guardian.ledger"}
     assert found == {*names, "chat"} - operational - {"guardian.supersessions"}
