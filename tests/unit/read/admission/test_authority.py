@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.card import Permission
+from guardian.core.card import Permission, Withheld
 from guardian.core.model import MemoryKind, Slot, SourceKind
 from guardian.read.admission.admit import admit
 from guardian.read.admission.candidate import Candidate
@@ -178,5 +178,6 @@ def test_evidence_needs_all_that_the_permission_says() -> None:
     assert may_be_evidence(fact)
     barred = replace(fact, permission=replace(fact.permission, must_not=("support an objective conclusion",)))
     assert not may_be_evidence(barred)
-    withheld = replace(fact, permission=candidate(source="user").permission)
+    withheld = replace(fact, permission=replace(fact.permission, authority=(Withheld.OBJECTIVE_FACT,)))
     assert not may_be_evidence(withheld)
+    assert not may_be_evidence(replace(fact, source_kind=SourceKind.USER))
