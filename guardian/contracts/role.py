@@ -41,6 +41,7 @@ class Reason(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
     NO_SLOT = "no_slot"
     NOT_EVIDENCE = "not_evidence"
+    UNSUPPORTED = "unsupported"
     PERSONALIZATION_NOT_ALLOWED = "personalization_not_allowed"
     INSTRUCTION_UNVERIFIED = "instruction_unverified"
     FLAGGED = "flagged"

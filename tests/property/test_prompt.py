@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardian.core.model import MemoryKind, SourceKind
@@ -22,6 +22,8 @@ from guardian.read.prompt.compile import SECTIONS, Prompt, compile_prompt
 from guardian.read.prompt.section import Item, Section, parse_block, render_block
 from tests.candidates import candidate, setting
 
+# Each example is several compiled prompts.
+FEW = settings(max_examples=50)
 KEY = re.compile("[0-9a-f]{16}")
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=80)
 HOSTILE = st.sampled_from(
@@ -65,6 +67,7 @@ def compile_(found: list[Candidate], task: Task, **policy: Any) -> tuple[Prompt,
     return compile_prompt(admit(found, chosen), chosen.policy, count_tokens=estimate_tokens)
 
 
+@FEW
 @given(found=candidates(), task=TASKS)
 def test_the_structure_read_back_is_what_was_decided(found: list[Candidate], task: Task) -> None:
     """Sections, records, their texts and their order: from the prompt alone, for any text."""
@@ -78,6 +81,7 @@ def test_the_structure_read_back_is_what_was_decided(found: list[Candidate], tas
     assert len(prompt.handles) == sum(item.is_rendered for item in ruling.decisions)
 
 
+@FEW
 @given(found=candidates(), task=TASKS)
 def test_duties_and_bars_stand_in_the_prompt(found: list[Candidate], task: Task) -> None:
     """Every must and must not of what is rendered is beside it or in its heading, but for scopes, which were matched or are limits."""
@@ -97,6 +101,7 @@ def test_duties_and_bars_stand_in_the_prompt(found: list[Candidate], task: Task)
         assert item.fields.get("only_within", {}).keys() == {part for part, value in decision.limits if value}
 
 
+@FEW
 @given(found=candidates(), task=TASKS, budget=st.integers(1, 1_500))
 def test_the_budget_is_kept_and_no_record_is_cut_in_silence(found: list[Candidate], task: Task, budget: int) -> None:
     """What is shortened says by how much, what is left out is counted in its section and in the ruling; whatever the frame takes."""
@@ -116,6 +121,7 @@ def test_the_budget_is_kept_and_no_record_is_cut_in_silence(found: list[Candidat
             assert len(text) - len(shown) == item.fields.get("cut", 0)
 
 
+@FEW
 @given(found=candidates(), task=TASKS, data=st.data())
 def test_the_same_records_in_any_order_give_the_same_prompt(found: list[Candidate], task: Task, data: st.DataObject) -> None:
     """To the byte: ranks decide, not the order of arrival; and nothing is random."""
@@ -123,6 +129,7 @@ def test_the_same_records_in_any_order_give_the_same_prompt(found: list[Candidat
     assert compile_(list(again), task) == compile_(found, task)
 
 
+@FEW
 @given(found=candidates(), task=TASKS)
 def test_no_superseded_record_is_rendered_unless_history_is_asked_for(found: list[Candidate], task: Task) -> None:
     """Whatever else it is; and for history it stands in a section of its own."""
@@ -134,6 +141,7 @@ def test_no_superseded_record_is_rendered_unless_history_is_asked_for(found: lis
     assert past == {memory_id for handle, memory_id in prompt.handles.items() if handle.startswith("H")}
 
 
+@FEW
 @given(found=candidates(), task=TASKS)
 def test_no_word_of_a_memory_is_the_systems(found: list[Candidate], task: Task) -> None:
     """The guide is made of our words and the key alone: other texts in the same places change nothing but the key."""

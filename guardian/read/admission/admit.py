@@ -123,8 +123,11 @@ def _order(item: Decision) -> tuple[int, int]:
 
 
 def _choose_policy(decisions: Sequence[Decision], setting: Setting) -> ConflictPolicy:
-    """Choose what decides against other evidence; on a question of fact evidence at hand wins at least."""
-    policies = [item.candidate.permission.conflict for item in decisions if item.is_admitted]
+    """Choose what decides against other evidence; on a question of fact evidence at hand wins at least.
+
+    Background decides nothing and has no say.
+    """
+    policies = [item.candidate.permission.conflict for item in decisions if item.is_admitted and item.role is not Role.BACKGROUND]
     if setting.task.may_be_objective:
         policies.append(ConflictPolicy.CURRENT_EVIDENCE_WINS)
     return strictest(policies)

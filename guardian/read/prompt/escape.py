@@ -39,6 +39,8 @@ _OPENING = frozenset(
 )
 _SMALL_FORMS = frozenset((0xFE5B, 0xFE5C, 0xFE60, 0xFE64, 0xFE65, 0xFE68))
 _LOOKALIKE = frozenset(chain(range(0x1D400, 0x1D800), range(0xFF21, 0xFF3B), range(0xFF41, 0xFF5B)))
+# Beyond lie rare ideographs, and what is unassigned, private or hidden: a million entries that a hostile text could fill.
+_LAST_KEPT = 0x20000
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 _TAG = re.compile(r"\[(?=/?[A-Z_]{2,}\])")
@@ -62,13 +64,14 @@ def escape_char(char: str) -> str:
 
 
 class _Shown(dict[int, str]):
-    """How each character is shown; what was looked up once is kept, as there are 1.1 million at most."""
+    """How each character is shown; what was looked up once is kept, for the two planes that people write in."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
         is_hidden = unicodedata.category(char) in _HIDDEN_CATEGORIES or code in _IGNORABLE
         shown = _SHORT.get(char) or (escape_char(char) if is_hidden or code in _OPENING | _SMALL_FORMS | _LOOKALIKE else char)
-        self[code] = shown
+        if code < _LAST_KEPT:
+            self[code] = shown
         return shown
 
 

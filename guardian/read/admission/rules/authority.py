@@ -34,7 +34,7 @@ def judge_authority(decision: Decision, setting: Setting) -> Decision:
         return _judge_own(decision, setting)
     if may_be_evidence(candidate):
         return _judge_evidence(decision)
-    return _judge_context(decision)
+    return _judge_context(decision, setting)
 
 
 def is_own(candidate: Candidate) -> bool:
@@ -66,7 +66,10 @@ def _judge_evidence(decision: Decision) -> Decision:
     return decision.settle(Role.EVIDENCE_CANDIDATE, Reason.UNVERIFIED_EVIDENCE, mark=Mark.UNVERIFIED)
 
 
-def _judge_context(decision: Decision) -> Decision:
+def _judge_context(decision: Decision, setting: Setting) -> Decision:
+    """Decide on what may stand beside the evidence at most; an agent's bare word does not, where the question may be of fact."""
+    if decision.candidate.source_kind is SourceKind.AGENT and setting.task.may_be_objective:
+        return decision.reject(Reason.UNSUPPORTED)
     if Slot.BACKGROUND not in decision.candidate.slots:
         return decision.reject(Reason.NO_SLOT)
     mark = None if decision.candidate.is_verified else Mark.UNVERIFIED
@@ -81,8 +84,9 @@ def _judge_own(decision: Decision, setting: Setting) -> Decision:
         return decision.reject(Reason.NOT_EVIDENCE if is_fact else Reason.PERSONALIZATION_NOT_ALLOWED)
     if _has_unproven_owner(decision):
         return decision.reject(Reason.SCOPE_UNPROVEN, "name Task.user")
-    if task.concerns_others and _may_constrain(candidate):
-        return decision.settle(Role.SCOPE_CONSTRAINT, Reason.OWN_WISH_ONLY)
+    if task.concerns_others and Slot.PREFERENCES in candidate.slots:
+        role = Role.SCOPE_CONSTRAINT if _may_constrain(candidate) else Role.PREFERENCE
+        return decision.settle(role, Reason.OWN_WISH_ONLY, mark=Mark.OWN_PART_ONLY)
     if Slot.PREFERENCES in candidate.slots:
         return decision.settle(Role.PREFERENCE, Reason.PERSONAL_PREFERENCE)
     if task.may_be_objective or Slot.BACKGROUND not in candidate.slots:

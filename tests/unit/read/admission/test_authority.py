@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.card import Permission
+from guardian.core.card import Permission, Withheld
 from guardian.core.model import MemoryKind, Slot, SourceKind
 from guardian.read.admission.admit import admit
 from guardian.read.admission.candidate import Candidate
@@ -80,6 +80,9 @@ def test_one_persons_wish_in_a_choice_of_others_binds_that_person_alone() -> Non
     wish = candidate(kind="preference", source="user")
     assert judge(wish, replace(PERSONAL, concerns_others=True)) == (Role.SCOPE_CONSTRAINT, Reason.OWN_WISH_ONLY)
     assert judge(wish, PERSONAL) == (Role.PREFERENCE, Reason.PERSONAL_PREFERENCE)
+    said = candidate(kind="fact", source="user")  # may stand among preferences alone
+    (decision,) = admit([said], setting(replace(PERSONAL, concerns_others=True))).decisions
+    assert (decision.role, decision.reason, decision.marks) == (Role.PREFERENCE, Reason.OWN_WISH_ONLY, (Mark.OWN_PART_ONLY,))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,9 @@ def test_one_persons_wish_in_a_choice_of_others_binds_that_person_alone() -> Non
         (candidate(status="verified"), FACT, Role.EVIDENCE_CANDIDATE, Reason.VERIFIED_EVIDENCE),
         (candidate(source="tool"), FACT, Role.EVIDENCE_CANDIDATE, Reason.UNVERIFIED_EVIDENCE),
         (candidate(source="unknown"), FACT, Role.BACKGROUND, Reason.CONTEXT_ONLY),
-        (candidate(source="agent"), FACT, Role.BACKGROUND, Reason.CONTEXT_ONLY),
+        (candidate(source="agent"), FACT, Role.REJECT, Reason.UNSUPPORTED),
+        (candidate(source="agent"), Task(), Role.REJECT, Reason.UNSUPPORTED),
+        (candidate(source="agent"), PERSONAL, Role.BACKGROUND, Reason.CONTEXT_ONLY),
         (candidate(kind="belief", source="user"), FACT, Role.REJECT, Reason.NOT_EVIDENCE),
         (candidate(kind="belief", source="user"), PERSONAL, Role.BACKGROUND, Reason.CONTEXT_ONLY),
         (candidate(kind="belief", source="document"), FACT, Role.REJECT, Reason.NOT_EVIDENCE),
@@ -178,5 +183,6 @@ def test_evidence_needs_all_that_the_permission_says() -> None:
     assert may_be_evidence(fact)
     barred = replace(fact, permission=replace(fact.permission, must_not=("support an objective conclusion",)))
     assert not may_be_evidence(barred)
-    withheld = replace(fact, permission=candidate(source="user").permission)
+    withheld = replace(fact, permission=replace(fact.permission, authority=(Withheld.OBJECTIVE_FACT,)))
     assert not may_be_evidence(withheld)
+    assert not may_be_evidence(replace(fact, source_kind=SourceKind.USER))

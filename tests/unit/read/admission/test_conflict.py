@@ -118,6 +118,8 @@ class TestConflictPolicy:
         review = candidate("r", source="human_review", rank=1)
         assert admit([wish], setting(PERSONAL)).conflict_policy is ConflictPolicy.LATEST_MEMORY_WINS
         assert admit([wish, review], setting(PERSONAL)).conflict_policy is ConflictPolicy.HUMAN_REVIEW
+        background = candidate("b", source="unknown", rank=2)
+        assert admit([wish, background], setting(PERSONAL)).conflict_policy is ConflictPolicy.LATEST_MEMORY_WINS
 
 
 class TestWhenUnverified:
