@@ -24,6 +24,9 @@ class ReadSettings(Section):
     max_text_chars: int = Field(
         2_000, ge=20, le=100_000, description="Characters shown of one memory; the rest is marked as cut."
     )
+    classifier: Literal["local", "none"] = Field(
+        "local", description="Who guesses what a question asks for; local needs a store whose vectors are all-MiniLM-L6-v2's."
+    )
     least_confidence: float = Field(0.5, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
     ledger_dir: Path | None = Field(
         None, description="Folder for the ledger and the memory.read events of `guardian context`; without one nothing is kept."

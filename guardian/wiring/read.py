@@ -8,6 +8,9 @@ from guardian.core.rules.utility import GOLD
 from guardian.embed.port import Embedder
 from guardian.ports import Publisher, Store
 from guardian.read import Calibrator, LedgerFile, ReadPolicy, TaskClassifier, WhenUnverified
+from guardian.read.task.classifier import QuestionClassifier
+from guardian.read.task.head import load_task_model
+from guardian.read.task.local import LocalTaskClassifier
 from guardian.settings import Settings
 
 
@@ -28,6 +31,15 @@ def build_read_policy(settings: Settings, *, limit: int | None = None, at: datet
     )
 
 
+def build_classifier(settings: Settings, store: Store) -> TaskClassifier | None:
+    """Build what tells of a question what its caller leaves open; None where it is off, or was trained for another embedder's vectors."""
+    embedding = store.identity.embedding
+    if settings.read.classifier == "none":
+        return None
+    classifier = QuestionClassifier(load_task_model())
+    return LocalTaskClassifier(classifier, embedding) if classifier.fits(embedding) else None
+
+
 def build_calibrator(
     settings: Settings,
     store: Store,
@@ -37,7 +49,7 @@ def build_calibrator(
     classifier: TaskClassifier | None = None,
     publisher: Publisher | None = None,
 ) -> Calibrator:
-    """Build the calibrator; its ledger is the publisher's, else the folder's of the settings, if there is one."""
+    """Build the calibrator over an open store; its ledger is the publisher's, else the folder's of the settings, if there is one."""
     folder, key = settings.read.ledger_dir, settings.read.query_key
     if publisher is None and folder is not None:
         publisher = LedgerFile(folder)
@@ -45,7 +57,7 @@ def build_calibrator(
         store,
         policy or build_read_policy(settings),
         embedder=embedder,
-        classifier=classifier,
+        classifier=classifier or build_classifier(settings, store),
         publisher=publisher,
         query_key=None if key is None else key.get_secret_value().encode(),
         events_topic=settings.kafka.events_topic,

@@ -13,9 +13,12 @@ import orjson
 import pytest
 
 from guardian.embed.sentence_transformers import open_sentence_transformers
+from guardian.read import Task
+from guardian.read.admission.task import fill_task
 from guardian.read.task.classifier import QuestionClassifier, Silence, TaskGuess
 from guardian.read.task.cue import NAMES
 from guardian.read.task.head import ModelFile, TaskModel, load_task_model
+from guardian.read.task.local import LocalTaskClassifier
 
 HELD_OUT = Path(__file__).parents[3] / "data" / "questions" / "held_out.jsonl"
 EMBEDDER = "test:two"
@@ -153,3 +156,17 @@ async def test_with_the_real_embedder_the_harmful_errors_are_rare() -> None:
     assert harmful <= 0.02 * sum(truth for truth, _ in said)
     assert len(answered) >= 0.6 * len(said)
     assert sum(truth == answer for truth, answer in answered) >= 0.85 * len(answered)
+
+
+async def test_as_a_port_it_fills_what_it_knows_and_is_believed_only_then() -> None:
+    """What the guess says becomes the task; silence, also for another embedder's vectors, fills in nothing."""
+    question, vector = "Where is the harbour?", (1.0, 0.0)
+    for embedder in (EMBEDDER, "test:other"):
+        said = guess(question, vector, embedder)
+        found = await LocalTaskClassifier(classifier(), embedder).classify(question, vector)
+        assert found.task == Task(
+            requires_objective_fact=said.requires_objective_fact, personalization_allowed=said.personalization_allowed
+        )
+        filled = fill_task(Task(), found, least_confidence=0.99)
+        assert (filled == Task()) is (said.silence is not None)
+    assert guess(question, vector).requires_objective_fact is True
