@@ -207,14 +207,9 @@ def build_openai_chat(
             mend=f"set {section}__BASE_URL to something like http://localhost:11434/v1.",
         )
     key = _NO_KEY if api_key is None else api_key.get_secret_value()
-    client = AsyncOpenAI(
-        base_url=base_url,
-        api_key=key,
-        timeout=timeout_s,
-        max_retries=max_retries,
-        # Else OPENAI_CUSTOM_HEADERS could replace the key.
-        default_headers={"Authorization": f"Bearer {key}"},
-    )
+    # Else OPENAI_CUSTOM_HEADERS could replace the key.
+    headers = {"Authorization": f"Bearer {key}"}
+    client = AsyncOpenAI(base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries, default_headers=headers)
     # The client fills these from its own environment names; settings here come by argument only.
     client.organization = None
     client.project = None
