@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import uuid
 from typing import Any
 
@@ -104,7 +105,7 @@ async def test_an_unknown_setting_is_refused_by_name(kafka_broker: Any, prefix: 
     """A mistyped setting names the topic and the setting."""
     topic = load_declarations(prefix=prefix)[0]
     wrong = TopicDeclaration.model_validate(topic.model_dump() | {"config": {"max.mesage.bytes": "1"}})
-    with pytest.raises(ConfigError, match=r"guardian\.dead-letters.*max\.mesage\.bytes"):
+    with pytest.raises(ConfigError, match=rf"{re.escape(topic.name)}.*max\.mesage\.bytes"):
         await apply(kafka_broker.bootstrap, [wrong])
 
 
