@@ -9,30 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
-import os
 import random
-import signal
-import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
 
-from guardian.contracts.admission import DecodePolicy
-from guardian.contracts.outcome import OUTCOME_MODELS, REQUEST_MODELS, DeadLetter, Outcome
+from guardian.contracts.outcome import DeadLetter
 from guardian.core.needs import Needs
 from guardian.core.point import PointKind
 from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.pipeline import Pipeline
-from guardian.ports import Publisher
-from guardian.settings import KafkaSettings, LimitSettings, WebSettings
-from guardian.sources.live.schema_frame import SchemaCache
-from guardian.sources.live.translator import Translator
-from guardian.stream.broker.kafka import KafkaOptions, Producer, fetch_topics
+from guardian.stream.broker.kafka import Producer, fetch_topics
 from guardian.stream.dead_letter import DeadLetterSender, iter_records
-from guardian.stream.ending import FAILED, Ending
+from guardian.stream.ending import Ending
 from guardian.stream.guard import Guard
 from guardian.stream.health import Health
 from guardian.stream.ingress import Ingress, check_ingress, choose_ingress_topics
@@ -40,72 +30,22 @@ from guardian.stream.letter_index import LetterIndex
 from guardian.stream.plane.batch import Role, Work
 from guardian.stream.plane.loop import Plane
 from guardian.stream.publisher import KafkaPublisher
+from guardian.stream.setup import WorkerSetup
 from guardian.stream.shell import PageServer, Shell, build_app, build_pages
 from guardian.stream.side import Agent, SideSetup, SideWork
-from guardian.stream.watching import Owned, Watching, WatchSetup, WorkGauge
+from guardian.stream.watching import Owned, Watching, WorkGauge
 from guardian.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger(__name__)
 
 Answer = TypeVar("Answer")
 
-# Seconds beyond the stop's deadline after which the process is ended from outside its event loop.
-_GRACE_S = 5.0
 # Seconds between looks at store, broker and topics.
 _PROBE_S = 10.0
 # Seconds between looks at the dead letters that others wrote; each costs three short requests.
 _LETTERS_S = 30.0
 # Any id: asking for a point that is not there proves that the store answers.
 _PROBE_ID = "00000000-0000-5000-8000-000000000000"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSetup:
-    """Everything a worker is made of.
-
-    Attributes:
-        roles: What it does, of `guard`, `ingress` and the agents of `sides`.
-        build_policy: Gives what the codec refuses, for a vector size.
-        open_pipeline: Opens the store and the model; called again when it fails because something is away.
-        asked: Requests that the guard publishes.
-        sides: Side topics whose requests it answers.
-        translator: Turns records of agents' topics into events; None where all are Guardian's own.
-        schemas: Those of a schema registry, for the translator.
-        watch: How banks are watched; None for not at all.
-    """
-
-    kafka: KafkaSettings
-    options: KafkaOptions
-    limits: LimitSettings
-    web: WebSettings
-    roles: frozenset[str]
-    build_policy: Callable[[int], DecodePolicy]
-    open_pipeline: Callable[[Publisher], Awaitable[Pipeline]]
-    asked: tuple[type[Outcome], ...] = ()
-    sides: tuple[SideSetup, ...] = ()
-    translator: Translator | None = None
-    schemas: SchemaCache | None = None
-    watch: WatchSetup | None = None
-
-    @property
-    def events_topic(self) -> str:
-        """Full name of the canonical topic."""
-        return self.kafka.topic_prefix + self.kafka.events_topic
-
-    @property
-    def own_topics(self) -> frozenset[str]:
-        """Full names of all topics that Guardian writes."""
-        return frozenset({self.events_topic, *(self.kafka.topic_prefix + model.published_to for model in OUTCOME_MODELS)})
-
-    @property
-    def needed_topics(self) -> frozenset[str]:
-        """Full names of those of them that must be there: a side topic is needed only where something is asked or answered on it."""
-        unused = set(REQUEST_MODELS) - {side.request for side in self.sides} - set(self.asked)
-        return self.own_topics - {self.kafka.topic_prefix + model.published_to for model in unused}
-
-    def measure_patience_s(self, role: Role) -> float:
-        """Give the longest time in which a data plane may finish nothing."""
-        return max([self.limits.watchdog_s, *(side.patience_s for side in self.sides if side.role is role)])
 
 
 class Worker:
@@ -387,46 +327,3 @@ class Worker:
 
 class StoppedError(Exception):
     """The worker was asked to stop before it had started."""
-
-
-def run(build: Callable[[], Worker]) -> int:
-    """Run a worker in this process until SIGTERM or SIGINT; gives the exit code.
-
-    A stop that does not end in its deadline ends the process here, with exit code 70: a thread that hangs in a model or an engine
-    would keep it for ever.
-    """
-    worker: Worker | None = None
-
-    async def serve() -> int:
-        nonlocal worker
-        worker = build()
-        loop = asyncio.get_running_loop()
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, worker.ending.request)
-        guard = asyncio.create_task(_arm(worker))
-        try:
-            return await worker.run()
-        finally:
-            guard.cancel()
-
-    code = asyncio.run(serve())
-    if worker is not None and not worker.is_clean:
-        _end_process(code or FAILED)
-    return code
-
-
-async def _arm(worker: Worker) -> None:
-    """Once the stop has begun, see to it that it ends."""
-    await worker.ending.wait()
-    timer = threading.Timer(worker.ending.measure_left_s() + _GRACE_S, _end_process, [FAILED])
-    timer.daemon = True
-    timer.start()
-    try:
-        await asyncio.Event().wait()  # until cancelled
-    finally:
-        timer.cancel()
-
-
-def _end_process(code: int) -> None:
-    logging.shutdown()
-    os._exit(code)

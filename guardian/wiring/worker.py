@@ -20,7 +20,7 @@ from guardian.wiring.source import build_schemas, build_translator
 from guardian.wiring.state import build_embedder, build_identity, build_store
 
 if TYPE_CHECKING:
-    from guardian.stream.worker import WorkerSetup
+    from guardian.stream.setup import WorkerSetup
 
 
 def build_pipeline(settings: Settings, store: Store, embedder: Embedder | None, publisher: Publisher | None) -> Pipeline:
@@ -50,7 +50,7 @@ async def open_pipeline(settings: Settings, publisher: Publisher | None) -> Pipe
 
 def build_worker_setup(settings: Settings) -> WorkerSetup:
     """Build everything a worker is made of."""
-    from guardian.stream.worker import WorkerSetup  # noqa: PLC0415 # Faust: half a second that only a worker needs
+    from guardian.stream.setup import WorkerSetup  # noqa: PLC0415 # Faust: half a second that only a worker needs
 
     schemas = build_schemas(settings.kafka)
     return WorkerSetup(
@@ -71,7 +71,8 @@ def build_worker_setup(settings: Settings) -> WorkerSetup:
 
 def run_worker(settings: Settings) -> int:
     """Run a worker in this process until it is told to stop; gives the exit code (0, 2 or 70)."""
-    from guardian.stream.worker import Worker, run  # noqa: PLC0415 # as above
+    from guardian.stream.running import run  # noqa: PLC0415 # as above
+    from guardian.stream.worker import Worker  # noqa: PLC0415 # as above
 
     configure_logging(settings.log_level)
     return run(lambda: Worker(build_worker_setup(settings)))

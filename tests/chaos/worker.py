@@ -8,7 +8,9 @@ from dataclasses import replace
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher
 from guardian.settings import Settings, load_settings
-from guardian.stream.worker import Worker, WorkerSetup, run
+from guardian.stream.running import run
+from guardian.stream.setup import WorkerSetup
+from guardian.stream.worker import Worker
 from guardian.telemetry.log import configure_logging
 from guardian.wiring import build_pipeline, build_worker_setup
 from tests.chaos.loopback import LoopbackStore

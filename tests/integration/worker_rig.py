@@ -31,7 +31,8 @@ from guardian.settings import Settings
 from guardian.store.layout import SCHEMA_VERSION
 from guardian.store.memory import MemoryStore, Shelf
 from guardian.stream.dead_letter import StoredLetter, iter_dead_letters
-from guardian.stream.worker import Worker, WorkerSetup
+from guardian.stream.setup import WorkerSetup
+from guardian.stream.worker import Worker
 from guardian.topics import apply, load_declarations
 from guardian.wiring import build_kafka_options, build_worker_setup
 from tests.builders import RECEIVED_AT, envelope, written_data
