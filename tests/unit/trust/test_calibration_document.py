@@ -46,7 +46,7 @@ def test_a_document_says_how_it_decided(calibration: Calibration) -> None:
     """Every channel has its reasons, sample sizes and intervals; the rules are named, and so is when."""
     document = build_document(report_of(calibration))
     assert (document["made_at"], document["harm"]) == ("2026-04-01T00:00:00.000000Z", 2.0)
-    assert set(document["rules"]) == {"least_labelled", "least_truth", "most_bias"}
+    assert set(document["rules"]) == {"least_labelled", "least_truth", "most_bias", "least_flags"}
     channels = {one["channel"]: one for one in document["calibrations"][0]["channels"]}
     assert "errors_follow_the_self_grade" in channels["c"]["failures"]
     assert channels["a"]["failures"] == ()
