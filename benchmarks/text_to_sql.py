@@ -19,8 +19,9 @@ from benchmarks.laps import Advance
 from benchmarks.real_data import find_real
 from benchmarks.report import Report
 from benchmarks.wrong_queries import Kind, Surroundings, iter_wrong, list_literals, restyle
+from guardian.core.model import ChannelTrust
 from guardian.core.numbers.interval import Estimate, estimate_share
-from guardian.core.policy import Policy
+from guardian.core.policy import WRONG_BELOW, Policy
 from guardian.core.rules.utility import score_utility
 from guardian.trust.calibrate import Assessment, Labelled, assess
 from guardian.trust.channel import Case, Channel
@@ -29,7 +30,6 @@ from guardian.trust.channels.execution import Execution
 from guardian.trust.channels.literal_grounding import LiteralGrounding
 from guardian.trust.sql.sandbox import Limits, Run, Sandbox
 from guardian.trust.sql.statement import Dialect
-from guardian.trust.truth import WRONG_BELOW
 
 # The paper's agent: P(its grade accepts | wrong), and P(it accepts | right).
 LENIENCY, SENSITIVITY = 0.76, 0.90
@@ -39,6 +39,7 @@ REGRADER_NOISE = 0.05
 OUTCOME_SENSITIVITY, OUTCOME_SPECIFICITY = 0.85, 0.92
 CHANNELS = ("execution", "degeneracy", "literal_grounding")
 UNION, REGRADER, OUTCOME = "any of the three", "re-grader of the agent's kind", "outcome reports"
+TOGETHER, WITH_REGRADER = "the three together", "the three and the re-grader together"
 # Kinds that no database runs; together they are drawn as often as one other kind, for models write few of them.
 _BROKEN = (Kind.UNKNOWN_COLUMN, Kind.UNKNOWN_TABLE, Kind.BROKEN_SYNTAX)
 _AT_ONCE = 2
@@ -225,47 +226,65 @@ def _report_utilities(
     """Add the error of utilities on the held-out half: as graded, and corrected by each channel as the other half calibrated it."""
     agent = "agent that sees failures" if sees_failure else "agent"
     errors: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    passed: dict[str, list[Assessment]] = defaultdict(list)
     for seed in range(draws):
         advance(f"draw {seed + 1} of {draws}, {agent}")
         episodes = draw_episodes(candidates, seed=seed, sees_failure=sees_failure)
         known = [labelled for one, labelled in episodes if not one.question.is_held_out]
         held = [labelled for one, labelled in episodes if one.question.is_held_out]
         errors["as graded"].append(measure_error(held))
+        trusts = {}
         for name in (*CHANNELS, UNION, REGRADER, OUTCOME):
             found = assess(known, (name,), required_precision=_RHO, resamples=1_000 if seed == 0 else 100)
-            errors[f"{name}, as calibrated"].append(measure_error(held, channel=name, alpha=found.usable_alpha))
-            errors[f"{name}, alpha* whether it passes or not"].append(
-                measure_error(held, channel=name, alpha=found.alpha.value or 0.0)
-            )
+            passed[name].append(found)
+            trusts[name] = found.trust
+            errors[f"{name}, as calibrated"].append(measure_error(held, {name: found.trust}))
+            whatever = ChannelTrust(alpha=found.alpha.value or 0.0, payoff=0.0, passes=True)
+            errors[f"{name}, alpha* whether it passes or not"].append(measure_error(held, {name: whatever}))
             is_precise = found.precision.low is not None and found.precision.low > _RHO
-            errors[f"{name}, only what it flags, to 0"].append(
-                measure_error(held, channel=name, alpha=float(is_precise), flags_only=True)
-            )
+            flags = ChannelTrust(alpha=float(is_precise), payoff=0.0, passes=True, detects=True)
+            errors[f"{name}, only what it flags, to 0"].append(measure_error(held, {name: flags}))
             if seed == 0:
                 report.notes.append(f"{agent}, {describe(found)}")
+        three = {name: trusts[name] for name in CHANNELS}
+        errors[f"{TOGETHER}, as calibrated"].append(measure_error(held, three))
+        errors[f"{WITH_REGRADER}, as calibrated"].append(measure_error(held, three | {REGRADER: trusts[REGRADER]}))
+    for name, assessed in passed.items():
+        _report_passes(report, f"{agent}, {name}", assessed)
     for name, pairs in errors.items():
         report.add(f"{agent}, RMSE, {name}", [root for _, root in pairs], "of utility")
     for name, pairs in errors.items():
         report.add(f"{agent}, mean error, {name}", [mean for mean, _ in pairs], "of utility")
 
 
-def measure_error(
-    episodes: Sequence[Labelled], *, channel: str = "", alpha: float = 0.0, flags_only: bool = False
-) -> tuple[float, float]:
+def _report_passes(report: Report, name: str, assessed: Sequence[Assessment]) -> None:
+    """Add how often a channel passed each gate, and what it would do as a detector."""
+    report.add(f"{name}, passes as a score", [float(not one.failures) for one in assessed], "of draws")
+    detections = [one.detector for one in assessed if one.detector is not None]
+    report.add(f"{name}, passes as a detector", [float(one.passes) for one in detections], "of draws")
+    report.add(f"{name}, is taken as a detector", [float(one.detects) for one in assessed], "of draws")
+    figures: dict[str, list[float | None]] = {
+        "labelled flags": [float(one.flags) for one in detections],
+        "alpha as a detector": [one.alpha.value for one in detections],
+        "squared error removed as a detector": [one.payoff.value for one in detections],
+    }
+    for figure, values in figures.items():
+        known = [value for value in values if value is not None]
+        if known:
+            report.add(f"{name}, {figure}", known, "where half the queries are wrong")
+
+
+def measure_error(episodes: Sequence[Labelled], trusts: Mapping[str, ChannelTrust] | None = None) -> tuple[float, float]:
     """Give the mean of |Q - U| and the root of the mean of (Q - U) squared, Q by the utility rule.
 
     Args:
         episodes: Graded and judged, with the truth.
-        channel: Whose verdicts are believed.
-        alpha: How far.
-        flags_only: A verdict that flags nothing is taken for none.
+        trusts: Which channels are believed, and how far; none by default.
     """
-    policy = Policy(alphas={channel: alpha}, default_alpha=0.0)
+    policy = Policy(calibration="benchmark", channels=trusts or {})
     off = []
     for one in episodes:
-        value = one.verdicts.get(channel)
-        is_used = value is not None and (value < WRONG_BELOW or not flags_only)
-        utility, _ = score_utility([one.grade], {channel: [value]} if is_used and value is not None else {}, policy)
+        utility, _ = score_utility([one.grade], {name: [value] for name, value in one.verdicts.items()}, policy)
         off.append(abs((utility or 0.0) - one.truth))
     return math.fsum(off) / len(off), math.sqrt(math.fsum(each * each for each in off) / len(off))
 
@@ -275,7 +294,10 @@ def describe(found: Assessment) -> str:
     figures = {"Corr(V,U)": found.corr_truth, "Corr(nu,b)": found.corr_bias, "beta": found.beta, "alpha*": found.alpha}
     figures |= {"precision": found.precision, "recall": found.recall}
     shown = ", ".join(f"{name} {_show(estimate)}" for name, estimate in figures.items())
-    passed = "may demote" if found.passes else "demotes nothing: " + ", ".join(one.value for one in found.failures)
+    gates: dict[str, Sequence[str]] = {"score": found.failures}
+    if found.detector is not None:
+        gates["detector"] = found.detector.failures
+    passed = "; ".join(f"as a {gate}: {', '.join(failures) or 'passes'}" for gate, failures in gates.items())
     return f"{found.channel} (n={found.n}): {passed}; {shown}"
 
 

@@ -339,9 +339,11 @@ def card_data(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def trust(alpha: float, payoff: float = 0.1, *, passes: bool = True, members: Sequence[str] = ()) -> dict[str, Any]:
+def trust(
+    alpha: float, payoff: float = 0.1, *, passes: bool = True, members: Sequence[str] = (), detects: bool = False
+) -> dict[str, Any]:
     """Build what a calibration says of a channel."""
-    return _named(alpha=alpha, payoff=payoff, passes=passes, members=list(members) or None)
+    return _named(alpha=alpha, payoff=payoff, passes=passes, members=list(members) or None, detects=detects or None)
 
 
 def calibrated(

@@ -29,9 +29,10 @@ from guardian.core.rules.utility import GOLD
 from guardian.errors import ConfigError
 from guardian.settings import Settings, load_settings
 from guardian.store.layout import iter_slices
-from guardian.trust.calibrate import LEAST_TRUTH, MOST_BIAS, Assessment, Calibration, calibrate
+from guardian.trust.calibrate import Assessment, Calibration, calibrate
 from guardian.trust.calibration_document import Report, describe_calibration, dump_document
 from guardian.trust.calibration_page import build_page
+from guardian.trust.gate import LEAST_TRUTH, MOST_BIAS, Failure
 from guardian.trust.label import RANDOM_SHARE, Label, draw_sample, read_labels, write_rows
 from guardian.trust.recalibrate import SOURCE
 
@@ -80,8 +81,9 @@ def report(
 ) -> None:
     """Report what labelled records say of each evidence channel, whether it may demote, and the settings that follow.
 
-    A channel may demote when it knows something of the truth, its errors are not the agent's own, and its flags are precise enough, each
-    at the cautious end of its interval; precise enough is above h / (g + h).
+    A channel may demote as a score when it knows something of the truth, its errors are not the agent's own, and its flags are precise
+    enough, each at the cautious end of its interval; precise enough is above h / (g + h). As a detector the last is enough, and then only
+    its flags count.
     """
     found = asyncio.run(_calibrate(store, spaces or [], gain, harm))
     made = Report(made_at=datetime.now(UTC), gain=gain, harm=harm, calibrations=tuple(found))
@@ -113,6 +115,8 @@ def build_settings(calibration: Calibration) -> str:
         f"{name} = {{ {', '.join(f'{json.dumps(channel)} = {figure}' for channel, figure in figures.items())} }}"
         for name, figures in (("alphas", calibration.alphas), ("payoffs", calibration.payoffs))
     ]
+    if calibration.detectors:
+        lines.append(f"detectors = {json.dumps(calibration.detectors)}")
     return "\n".join(["[policy]", *lines, f'calibration = "{calibration.id}"'])
 
 
@@ -124,14 +128,21 @@ def _show(calibration: Calibration) -> None:
     )
     for one in (*calibration.channels, *calibration.ensembles):
         out.print(f"{clean(one.channel)}: {_tell(one)}", style="bold")
+        out.print(f"  as a score: {_tell_gate(one.failures)}", soft_wrap=True)
+        if one.detector is not None:
+            out.print(f"  as a detector: {_tell_gate(one.detector.failures)}", soft_wrap=True)
         out.print(_build_table(one))
         out.print()
 
 
 def _tell(one: Assessment) -> str:
-    if one.passes:
-        return f"may demote, alpha {one.usable_alpha:g}"
-    return "demotes nothing: " + ", ".join(failure.value.replace("_", " ") for failure in one.failures)
+    if not one.passes:
+        return "demotes nothing"
+    return f"may demote{' by its flags alone' if one.detects else ''}, alpha {one.usable_alpha:g}"
+
+
+def _tell_gate(failures: Sequence[Failure]) -> str:
+    return ", ".join(failure.value.replace("_", " ") for failure in failures) or "passes"
 
 
 def _build_table(one: Assessment) -> Table:
@@ -142,6 +153,11 @@ def _build_table(one: Assessment) -> Table:
         table.add_row("  " + label, *show_estimate(getattr(one, name)))
     for name, value in (("Var(b)", one.var_bias), ("Var(η)", one.var_noise)):
         table.add_row("  " + name, *(("unknown", f"(n={one.n})") if value is None else (f"{value:.4f}", f"(n={one.n})")))
+    if one.detector is not None:
+        table.add_row("  as a detector: α", *show_estimate(one.detector.alpha))  # noqa: RUF001 # the paper's letter
+        table.add_row("  as a detector: error removed", *show_estimate(one.detector.payoff))
+    if one.error_removed is not None:
+        table.add_row("  as a score: error removed", f"{one.error_removed:.4f}", f"(n={one.n})")
     return table
 
 

@@ -257,7 +257,7 @@ def _calibrated(reading: Reading, given: wire.CalibratedData, ref: EventRef, spa
 
 def _channel_trust(given: wire.ChannelTrustWire) -> ChannelTrust:
     members = tuple(sorted(_unique(given.members)))
-    return ChannelTrust(alpha=given.alpha, payoff=given.payoff, passes=given.passes, members=members)
+    return ChannelTrust(alpha=given.alpha, payoff=given.payoff, passes=given.passes, members=members, detects=given.detects)
 
 
 def _rated(_: Reading, given: wire.RatedData, ref: EventRef, space: str) -> Rated:
@@ -326,7 +326,7 @@ def to_data(event: Event) -> dict[str, Any]:
 
 def _channel_data(trust: ChannelTrust) -> dict[str, Any]:
     named = {"alpha": trust.alpha, "payoff": trust.payoff, "passes": trust.passes}
-    return named | ({"members": trust.members} if trust.members else {})
+    return named | ({"members": trust.members} if trust.members else {}) | ({"detects": True} if trust.detects else {})
 
 
 # Fields that are objects of their own on the wire.

@@ -219,9 +219,14 @@ class ChannelTrustWire(WireModel):
     """What a calibration says of an evidence channel, or of the mean of several."""
 
     alpha: Share = Field(description="How far it is believed, in [0, 1].")
-    payoff: Share = Field(description="Variance of the bias that it removes; of several channels the largest is used.")
+    payoff: Share = Field(
+        description="Variance of the bias that it removes, or squared error as a detector; of several channels the largest is used."
+    )
     passes: StrictBool = Field(description="Whether it may demote; one that fails demotes nothing.")
     members: Ids | None = Field(None, description="Channels whose mean it is; absent: the channel of its own name.")
+    detects: StrictBool = Field(
+        False, description="Whether it counts as a detector: only verdicts below one half are heard, and they only lower."
+    )
 
 
 class CalibratedData(WireModel):

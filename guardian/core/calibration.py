@@ -62,7 +62,7 @@ def dump_calibration(calibration: Calibration, space: str) -> dict[str, Any]:
     facts = {
         "o": dump_ref(calibration.ref),
         "n": calibration.name,
-        "c": {name: [one.alpha, one.payoff, one.passes, list(one.members)] for name, one in sorted(calibration.channels.items())},
+        "c": {name: _dump_trust(one) for name, one in sorted(calibration.channels.items())},
         "e": format_time(calibration.effective_at),
         "a": dump_source(calibration.authority),
         "y": calibration.reason,
@@ -82,14 +82,20 @@ def load_calibration(point_id: str, payload: Any) -> Calibration:
         key=point_id,
         ref=load_ref(facts["o"]),
         name=facts["n"],
-        channels={
-            name: ChannelTrust(alpha=alpha, payoff=payoff, passes=passes, members=tuple(members))
-            for name, (alpha, payoff, passes, members) in facts["c"].items()
-        },
+        channels={name: _load_trust(*facts) for name, facts in facts["c"].items()},
         effective_at=parse_time(facts["e"]),
         authority=load_source(facts["a"]),
         reason=facts["y"],
     )
+
+
+def _dump_trust(trust: ChannelTrust) -> list[Any]:
+    """Give what is stored of a channel; only a detector has the last, so a Guardian that knows none reads the others."""
+    return [trust.alpha, trust.payoff, trust.passes, list(trust.members), *[True] * trust.detects]
+
+
+def _load_trust(alpha: float, payoff: float, passes: bool, members: list[str], detects: bool = False) -> ChannelTrust:
+    return ChannelTrust(alpha=alpha, payoff=payoff, passes=passes, members=tuple(members), detects=detects)
 
 
 def overlay(policy: Policy, calibrations: Iterable[Calibration]) -> Policy:

@@ -117,15 +117,17 @@ class ChannelTrust:
 
     Attributes:
         alpha: How far it is believed, in [0, 1].
-        payoff: Variance of the bias that it removes, in [0, 1]; of several the largest is used.
-        passes: Whether its errors are found to be its own; one that fails demotes nothing.
+        payoff: Variance of the bias that it removes, or squared error as a detector, in [0, 1]; of several the largest is used.
+        passes: Whether it may demote; one that fails demotes nothing.
         members: Channels whose mean it is; empty for the channel of its own name.
+        detects: Whether it counts as a detector: verdicts below one half are flags, any other is as if it were not there.
     """
 
     alpha: float
     payoff: float
     passes: bool
     members: tuple[str, ...] = ()
+    detects: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

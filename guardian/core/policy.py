@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -18,6 +18,8 @@ VERIFYING_KINDS = frozenset({SourceKind.DOCUMENT, SourceKind.TOOL, SourceKind.HU
 UNCALIBRATED = "default"
 # Channels that say more than evidence does: the truth, and the agent's own word.
 GOLD, SELF = "gold", "self"
+# A verdict below it says wrong: the middle of [0, 1], where a verdict says neither.
+WRONG_BELOW = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +38,11 @@ class Policy:
         max_roots: Roots kept on a record; more are cut to the smallest ids.
         alphas: Channel -> alpha in [0, 1] of LUCID, for channels that passed the error-independence test; 0 for those that failed.
         payoffs: Channel -> variance of the bias that it removes; of several channels the largest is used.
+        detectors: Channels of the settings that count as detectors: their flags alone are heard.
         default_alpha: Alpha of any other channel while there is no calibration.
         calibration: Id of the calibration that the figures come from; utilities compare within one id.
-        channels: Of a calibration that was activated by an event, all it says; it takes the place of `alphas` and `payoffs`.
+        channels: Of a calibration that was activated by an event, all it says; it takes the place of `alphas`, `payoffs`
+            and `detectors`.
         gold_sources: Patterns of event sources whose verdicts of the channels `gold` and `self` are believed.
     """
 
@@ -52,6 +56,7 @@ class Policy:
     max_roots: int = 64
     alphas: Mapping[str, float] = field(default_factory=dict)
     payoffs: Mapping[str, float] = field(default_factory=dict)
+    detectors: frozenset[str] = frozenset()
     default_alpha: float = 0.5
     calibration: str = UNCALIBRATED
     channels: Mapping[str, ChannelTrust] | None = None
@@ -67,9 +72,17 @@ class Policy:
         """What may demote by the calibration: passes, and moves a grade at all."""
         given = self.channels
         if given is None:
-            alphas = self.alphas.items()
-            given = {name: ChannelTrust(alpha=alpha, payoff=self.payoffs.get(name, 0.0), passes=True) for name, alpha in alphas}
+            given = {name: self._trust(name, alpha, self.payoffs.get(name, 0.0)) for name, alpha in self.alphas.items()}
         return {name: one for name, one in given.items() if one.passes and one.alpha > 0}
+
+    def hear(self, channels: Iterable[str]) -> dict[str, ChannelTrust]:
+        """Give what may move a grade that these channels judged: what a calibration trusts, else each of them, for no payoff is known."""
+        if self.is_calibrated:
+            return self.trusted
+        return {name: self._trust(name, self.alphas.get(name, self.default_alpha), 0.0) for name in channels}
+
+    def _trust(self, channel: str, alpha: float, payoff: float) -> ChannelTrust:
+        return ChannelTrust(alpha=alpha, payoff=payoff, passes=True, detects=channel in self.detectors)
 
     @property
     def mark(self) -> str | None:
@@ -79,7 +92,8 @@ class Policy:
         """
         if not self.is_calibrated:
             return None
-        figures = {name: [one.alpha, one.payoff, *one.members] for name, one in self.trusted.items()}
+        # Of a detector one more, so that the marks of calibrations without one are what they were.
+        figures = {name: [one.alpha, one.payoff, *one.members, *[True] * one.detects] for name, one in self.trusted.items()}
         digest = hashlib.sha256(orjson.dumps(figures, option=orjson.OPT_SORT_KEYS)).hexdigest()
         return f"{self.calibration}#{digest[:12]}"
 

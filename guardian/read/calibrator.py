@@ -19,7 +19,11 @@ import structlog
 
 from guardian.contracts.ledger import ContextGiven, ContextJudged
 from guardian.contracts.outcome import build_outcome_id
+from guardian.core.calibration import load_calibration, overlay
 from guardian.core.model import Read
+from guardian.core.needs import Needs
+from guardian.core.point import PointKind
+from guardian.core.policy import GOLD, Policy
 from guardian.embed.port import Embedder
 from guardian.errors import DependencyError
 from guardian.ports import OutcomeMessage, Publisher, Store
@@ -161,7 +165,7 @@ class Calibrator:
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
         dense = await self._embed(query, vector)
         known = await self._settle_task(query, task or Task(), dense)
-        setting = Setting(task=known, policy=self.policy, at=self.policy.at or asked_at)
+        setting = Setting(task=known, policy=await self._settle_policy(space), at=self.policy.at or asked_at)
         found = await find(self.store, query, dense, setting, space=space)
         prompt, ruling = compile_prompt(found.ruling, self.policy, count_tokens=self._count_tokens)
         admission = Admission(
@@ -231,6 +235,15 @@ class Calibrator:
             return task
         found = await self._classifier.classify(query, vector)
         return fill_task(task, found, least_confidence=self.policy.least_confidence)
+
+    async def _settle_policy(self, space: str) -> ReadPolicy:
+        """Give the policy; where a calibration is activated in the space, that one says which channels pass."""
+        points = await self.store.fetch(Needs(calibrations={(space, PointKind.CALIBRATION.value)}))
+        found = overlay(Policy(), [load_calibration(point.id, point.payload) for point in points])
+        if found.channels is None:
+            return self.policy
+        passing = {name for name, trust in found.trusted.items() if not trust.members}
+        return replace(self.policy, passing_channels=frozenset({GOLD, *passing}))
 
     async def _record(self, admission: Admission) -> Admission:
         """Send the ledger line and the `memory.read`."""

@@ -91,6 +91,7 @@ class Settings(BaseSettings):
             max_roots=self.policy.max_roots,
             alphas=self.policy.alphas,
             payoffs=self.policy.payoffs,
+            detectors=self.policy.detectors,
             default_alpha=self.policy.default_alpha,
             calibration=self.policy.calibration,
             gold_sources=trust.gold_sources,

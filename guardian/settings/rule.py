@@ -48,6 +48,9 @@ class PolicySettings(Section):
     payoffs: dict[str, float] = Field(
         default_factory=dict, description="Channel -> variance of the bias it removes, each in [0, 1]; the largest is used."
     )
+    detectors: frozenset[str] = Field(
+        frozenset(), description="Channels that count as detectors: only verdicts below one half are heard, and they only lower."
+    )
     default_alpha: float = Field(0.5, ge=0, le=1, description="Alpha of any other channel while there is no calibration.")
     calibration: str = Field(
         UNCALIBRATED,

@@ -1,14 +1,16 @@
 """Calibrate evidence channels on records whose truth is known: may a channel demote, and how far is it to be believed?
 
 Of a record: r the self-grade, V a channel's verdict, U the `gold` verdict; b = r - U, nu = V - U (see `core.numbers.lucid`). A channel passes
-the Error-Independence Assumption when three things hold at the cautious end of their 95 % intervals:
+as a score, all of whose verdicts are believed (the Error-Independence Assumption), when three things hold at the cautious end of their
+95 % intervals:
 
 - Corr(V, U) is high: it knows something of the truth;
 - |Corr(nu, b)| is low: its errors are not the agent's own, or it would confirm what it should correct;
 - the precision of its flags (V below one half) exceeds rho* = h / (g + h): demoting by it helps more than it harms.
 
-A channel that fails, or of which too little is known, gets alpha 0 and demotes nothing; of those that pass, the largest payoff is used. The mean of several channels is tested in the same
-way. Intervals of correlations come from resampling records (percentile bootstrap, a fixed seed), those of shares are Wilson's.
+As a detector, of which only flags are heard, the last is enough (see `trust.detector`). One that passes both ways is taken as what removes more squared
+error. A channel that passes neither way, or of which too little is known, gets alpha 0 and demotes nothing; of those that pass, the largest
+payoff is used. The mean of several channels is tested as a score; as detectors several need no mean, for each flag counts by itself. Intervals of correlations come from resampling records (percentile bootstrap, a fixed seed), those of shares are Wilson's.
 Source: "Memory Reward Inflation in Self-Improving LLM Agents", EIA and LUCID; capability is no evidence of independence there.
 """
 
@@ -20,7 +22,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -33,21 +34,17 @@ from guardian.core.numbers.interval import Estimate, estimate_share, unknown
 from guardian.core.numbers.lucid import choose_alpha, measure, pay_off, require_precision
 from guardian.core.payload import load_node
 from guardian.core.point import PointKind
+from guardian.core.policy import WRONG_BELOW
 from guardian.core.rules.utility import GOLD, SELF
 from guardian.ports import Store
+from guardian.trust.detector import Detection, detect
 from guardian.trust.estimate import RESAMPLES
+from guardian.trust.gate import LEAST_FLAGS, LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS, Failure, decide
 from guardian.trust.sample import KeySample
-from guardian.trust.truth import WRONG_BELOW, read_grade, read_verdict
+from guardian.trust.truth import read_grade, read_verdict
 
 Sample = NDArray[np.float64]
 
-# Labelled records of a channel below which it is not judged: a correlation's interval is then wider than half its range.
-LEAST_LABELLED = 50
-# Lower bound of Corr(V, U): with less, a channel explains under a tenth of the truth's variance even where it is at its best.
-LEAST_TRUTH = 0.3
-# Upper bound of |Corr(nu, b)|: with more, over a quarter of the variance of its errors goes with the agent's own bias. Not lower: a
-# binary channel whose errors are all its own has a correlation of 0.2 to 0.4, since both nu and b hold the same U.
-MOST_BIAS = 0.5
 # Labelled records that are looked at; of more a sample is.
 MAX_LABELLED = 5_000
 # Channels that are combined, those with most labelled records; 8 of them make 28 pairs.
@@ -59,16 +56,6 @@ _SEED = 20_260_502
 _TAIL = 2.5
 # Into which verdicts and truths are sorted for a picture.
 TENTHS = 10
-
-
-class Failure(StrEnum):
-    """Why a channel may not demote; the first that holds is the reason."""
-
-    TOO_FEW = "too_few_labelled"
-    TRUTH = "says_too_little_of_the_truth"
-    BIAS = "errors_follow_the_self_grade"
-    NO_FLAGS = "flags_nothing"
-    PRECISION = "flags_too_imprecise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +78,10 @@ class Assessment:
         var_bias, var_noise: Var(b), Var(eta); None where n is too small.
         alpha: alpha*, what LUCID would use if the channel passes.
         payoff: Variance of the bias that alpha* removes.
+        error_removed: Mean squared error that alpha* removes: the payoff, and what it does to the mean of the bias; None as above.
         precision: P(wrong | flagged). recall: P(flagged | wrong). specificity: P(not flagged | right).
-        failures: What keeps it from demoting; empty when it passes.
+        failures: What keeps it from demoting as a score; empty when it passes.
+        detector: What it is as a detector; None for a mean.
     """
 
     channel: str
@@ -105,27 +94,41 @@ class Assessment:
     var_noise: float | None
     alpha: Estimate
     payoff: Estimate
+    error_removed: float | None
     precision: Estimate
     recall: Estimate
     specificity: Estimate
     failures: tuple[Failure, ...]
+    detector: Detection | None
 
     @property
     def passes(self) -> bool:
-        """Whether it may demote."""
-        return not self.failures
+        """Whether it may demote, as a score or as a detector."""
+        return not self.failures or self.detects
+
+    @property
+    def detects(self) -> bool:
+        """Whether it is taken as a detector: it passes as one, and not as a score, or less squared error is removed by that."""
+        if self.detector is None or not self.detector.passes:
+            return False
+        return bool(self.failures) or (self.detector.payoff.value or 0.0) > (self.error_removed or 0.0)
 
     @property
     def usable_alpha(self) -> float:
-        """How far it is to be believed: alpha* when it passes, else not at all."""
-        return round(self.alpha.value, ALPHA_DECIMALS) if self.passes and self.alpha.value is not None else 0.0
+        """How far it is to be believed: as what it passes, else not at all."""
+        alpha = self._used.alpha.value
+        return round(alpha, ALPHA_DECIMALS) if self.passes and alpha is not None else 0.0
 
     @property
     def trust(self) -> ChannelTrust:
-        """What an activation says of it; a payoff is a variance of what lies in [-1, 1]."""
-        payoff = min(1.0, max(0.0, round(self.payoff.value or 0.0, ALPHA_DECIMALS))) if self.passes else 0.0
+        """What an activation says of it; a payoff is a variance, or a mean square, of what lies in [-1, 1]."""
+        payoff = min(1.0, max(0.0, round(self._used.payoff.value or 0.0, ALPHA_DECIMALS))) if self.passes else 0.0
         members = self.members if len(self.members) > 1 else ()
-        return ChannelTrust(alpha=self.usable_alpha, payoff=payoff, passes=self.passes, members=members)
+        return ChannelTrust(alpha=self.usable_alpha, payoff=payoff, passes=self.passes, members=members, detects=self.detects)
+
+    @property
+    def _used(self) -> Assessment | Detection:
+        return self.detector if self.detects and self.detector is not None else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +166,7 @@ class Calibration:
         """Digest of the figures: the same labels, rules and thresholds give the same id."""
         figures = {
             "spaces": self.spaces,
-            "rules": [LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS, _shorten(self.required_precision)],
+            "rules": [LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS, LEAST_FLAGS, _shorten(self.required_precision)],
             "channels": [_shorten(asdict(one)) for one in self.channels],
         }
         return "cal-" + hashlib.sha256(orjson.dumps(figures, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
@@ -182,6 +185,11 @@ class Calibration:
     def alphas(self) -> dict[str, float]:
         """Give the alpha of every channel, 0 for one that may not demote: what is left out would be believed by default."""
         return {one.channel: one.usable_alpha for one in self.channels}
+
+    @property
+    def detectors(self) -> list[str]:
+        """Give the channels that may demote by their flags alone."""
+        return [one.channel for one in self.channels if one.detects]
 
 
 async def calibrate(
@@ -273,11 +281,22 @@ def assess(
         **figures,
         var_bias=None if moments is None else moments.var_bias,
         var_noise=None if moments is None else moments.var_noise,
+        error_removed=None if moments is None else _remove_error(table, figures["alpha"].value or 0.0),
         precision=precision,
         recall=_share(flagged[wrong]),
         specificity=_share(~flagged[~wrong]),
         failures=decide(n, figures["corr_truth"], figures["corr_bias"], precision, required_precision=required_precision),
+        detector=detect(table, precision, required_precision=required_precision, least=LEAST_LABELLED, resamples=resamples)
+        if len(members) == 1
+        else None,
     )
+
+
+def _remove_error(table: Sample, alpha: float) -> float:
+    """Give the mean squared error that moving every grade by alpha towards its verdict removes."""
+    grade, verdict, truth = table.T
+    left = grade - alpha * (grade - verdict) - truth
+    return float(np.mean((grade - truth) ** 2 - left**2))
 
 
 def count_cells(records: Sequence[Labelled], members: tuple[str, ...]) -> tuple[Cell, ...]:
@@ -299,24 +318,6 @@ def _tabulate(records: Sequence[Labelled], members: tuple[str, ...]) -> Sample:
         ],
         dtype=np.float64,
     ).reshape(-1, 3)
-
-
-def decide(
-    n: int, corr_truth: Estimate, corr_bias: Estimate, precision: Estimate, *, required_precision: float
-) -> tuple[Failure, ...]:
-    """Tell what keeps a channel from demoting; what is unknown keeps it, too."""
-    if n < LEAST_LABELLED:
-        return (Failure.TOO_FEW,)
-    found = []
-    if corr_truth.low is None or corr_truth.low <= LEAST_TRUTH:
-        found.append(Failure.TRUTH)
-    if corr_bias.low is None or corr_bias.high is None or max(abs(corr_bias.low), abs(corr_bias.high)) >= MOST_BIAS:
-        found.append(Failure.BIAS)
-    if precision.low is None:
-        found.append(Failure.NO_FLAGS)
-    elif precision.low <= required_precision:
-        found.append(Failure.PRECISION)
-    return tuple(found)
 
 
 def _share(hits: NDArray[np.bool_]) -> Estimate:

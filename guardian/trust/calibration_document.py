@@ -15,7 +15,8 @@ from guardian.contracts.wire import ChannelTrustWire, Id
 from guardian.core.model import ChannelTrust
 from guardian.core.moment import format_time
 from guardian.errors import ConfigError
-from guardian.trust.calibrate import EVERYWHERE, LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS, Assessment, Calibration
+from guardian.trust.calibrate import EVERYWHERE, Assessment, Calibration
+from guardian.trust.gate import LEAST_FLAGS, LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS
 
 FORMAT = "guardian-calibration/1"
 
@@ -66,7 +67,12 @@ def build_document(report: Report) -> dict[str, Any]:
         "made_at": format_time(report.made_at),
         "gain": report.gain,
         "harm": report.harm,
-        "rules": {"least_labelled": LEAST_LABELLED, "least_truth": LEAST_TRUTH, "most_bias": MOST_BIAS},
+        "rules": {
+            "least_labelled": LEAST_LABELLED,
+            "least_truth": LEAST_TRUTH,
+            "most_bias": MOST_BIAS,
+            "least_flags": LEAST_FLAGS,
+        },
         "calibrations": [describe_calibration(one) for one in report.calibrations],
     }
 
@@ -84,6 +90,7 @@ def describe_calibration(calibration: Calibration) -> dict[str, Any]:
         "id": calibration.id,
         "alphas": calibration.alphas,
         "payoffs": calibration.payoffs,
+        "detectors": calibration.detectors,
         "channels": [_describe(one) for one in calibration.channels],
         "ensembles": [_describe(one) for one in calibration.ensembles],
         "trusts": {name: _describe_trust(trust) for name, trust in calibration.trusts.items()},
@@ -91,12 +98,11 @@ def describe_calibration(calibration: Calibration) -> dict[str, Any]:
 
 
 def _describe(one: Assessment) -> dict[str, Any]:
-    return {**asdict(one), "passes": one.passes, "usable_alpha": one.usable_alpha}
+    return {**asdict(one), "passes": one.passes, "detects": one.detects, "usable_alpha": one.usable_alpha}
 
 
 def _describe_trust(trust: ChannelTrust) -> dict[str, Any]:
-    plain = asdict(trust)
-    return plain if trust.members else {name: value for name, value in plain.items() if name != "members"}
+    return {name: value for name, value in asdict(trust).items() if value or name not in {"members", "detects"}}
 
 
 def read_document(content: bytes, *, name: str) -> list[Activatable]:
@@ -119,7 +125,13 @@ def read_document(content: bytes, *, name: str) -> list[Activatable]:
 
 def _build_activatable(entry: _Entry) -> Activatable:
     channels = {
-        name: ChannelTrust(alpha=one.alpha, payoff=one.payoff, passes=one.passes, members=tuple(sorted(set(one.members or ()))))
+        name: ChannelTrust(
+            alpha=one.alpha,
+            payoff=one.payoff,
+            passes=one.passes,
+            members=tuple(sorted(set(one.members or ()))),
+            detects=one.detects,
+        )
         for name, one in sorted(entry.trusts.items())
     }
     return Activatable(id=entry.id, spaces=entry.spaces, channels=channels)

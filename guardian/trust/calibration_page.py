@@ -9,8 +9,9 @@ from html import escape
 from guardian.core.moment import format_time
 from guardian.core.numbers.interval import Estimate
 from guardian.core.numbers.lucid import leave_variance
-from guardian.trust.calibrate import LEAST_TRUTH, MOST_BIAS, TENTHS, Assessment, Calibration, Cell
+from guardian.trust.calibrate import TENTHS, Assessment, Calibration, Cell
 from guardian.trust.calibration_document import Report
+from guardian.trust.gate import LEAST_TRUTH, MOST_BIAS, Failure
 from guardian.trust.svg import draw_bars, draw_bubble, draw_dot, draw_intervals, draw_line, draw_square
 
 _STYLE = """
@@ -66,21 +67,32 @@ def _build_calibration(one: Calibration) -> str:
 
 
 def _build_table(assessed: Sequence[Assessment]) -> str:
-    titles = "".join(f"<th>{title}</th>" for title in ("channel", "decision", "n", *_FIGURES.values(), "Var(b)", "Var(&eta;)"))
+    names = ("channel", "decision", "n", *_FIGURES.values(), "Var(b)", "Var(&eta;)", "&alpha; of a detector", "error it removes")
+    titles = "".join(f"<th>{title}</th>" for title in names)
     return f'<div class="wide"><table><tr>{titles}</tr>{"".join(map(_build_row, assessed))}</table></div>'
 
 
 def _build_row(one: Assessment) -> str:
     figures = "".join(f"<td>{_show(getattr(one, name))}</td>" for name in _FIGURES)
     variances = "".join(f"<td>{'unknown' if value is None else f'{value:.4f}'}</td>" for value in (one.var_bias, one.var_noise))
-    return f"<tr><td>{escape(one.channel)}</td><td>{_decide(one)}</td><td>{one.n}</td>{figures}{variances}</tr>"
+    found = () if one.detector is None else (one.detector.alpha, one.detector.payoff)
+    detector = "".join(f"<td>{_show(estimate)}</td>" for estimate in found)
+    return f"<tr><td>{escape(one.channel)}</td><td>{_decide(one)}</td><td>{one.n}</td>{figures}{variances}{detector}</tr>"
 
 
 def _decide(one: Assessment) -> str:
-    if one.passes:
-        return f'<span class="yes">may demote, &alpha; {one.usable_alpha:g}</span>'
-    reasons = ", ".join(failure.value.replace("_", " ") for failure in one.failures)
-    return f'<span class="no">demotes nothing: {escape(reasons)}</span>'
+    how = " by its flags alone" if one.detects else ""
+    decided = (
+        f'<span class="yes">may demote{how}, &alpha; {one.usable_alpha:g}</span>'
+        if one.passes
+        else '<span class="no">demotes nothing</span>'
+    )
+    as_detector = "" if one.detector is None else f"<br><small>as a detector: {_tell_gate(one.detector.failures)}</small>"
+    return f"{decided}<br><small>as a score: {_tell_gate(one.failures)}</small>{as_detector}"
+
+
+def _tell_gate(failures: Sequence[Failure]) -> str:
+    return escape(", ".join(failure.value.replace("_", " ") for failure in failures)) or "passes"
 
 
 def _show(estimate: Estimate) -> str:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from guardian.core.model import MemoryKind
 from guardian.core.node import Node
 from guardian.core.payload import is_mixed
+from guardian.core.policy import WRONG_BELOW
 from guardian.core.rules.utility import GOLD, SELF, UNAUDITED
 
-# A value below it says wrong: the middle of [0, 1], where a verdict says neither.
-WRONG_BELOW = 0.5
 # A self-grade from which the agent takes its episode for good and reuses it, where the caller names none.
 ACCEPT_LEVEL = 0.5
 EPISODE_KINDS = frozenset({MemoryKind.EPISODE, MemoryKind.SKILL})

@@ -39,7 +39,7 @@ def build_watch_policy(settings: Settings) -> WatchPolicy:
         alert=build_alert_policy(settings.alerts),
         silent=settings.alerts.silent,
         runbook_url=settings.alerts.runbook_url,
-        believes=lambda channel: policy.alphas.get(channel, policy.default_alpha) > 0,
+        believes=lambda channel: channel not in policy.detectors and policy.alphas.get(channel, policy.default_alpha) > 0,
     )
 
 

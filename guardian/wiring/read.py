@@ -15,7 +15,7 @@ from guardian.settings import Settings
 
 
 def build_read_policy(settings: Settings, *, limit: int | None = None, at: datetime | None = None) -> ReadPolicy:
-    """Build what a reader is set to; channels that passed their test are those with an alpha above zero."""
+    """Build what a reader is set to; by the settings those channels pass, as scores or detectors, that have an alpha above zero."""
     read = settings.read
     return ReadPolicy(
         limit=read.limit if limit is None else limit,

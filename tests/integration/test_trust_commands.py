@@ -166,7 +166,8 @@ def test_labels_go_round_and_make_a_calibration(bank: str, folder: Path, capsys:
     assert read_json(capsys, "audit", "label", "a.csv", "--store", bank)["known"] == len(rows) - 1
     report = read_json(capsys, "audit", "report", "--store", bank)[0]
     assert report["labelled"] == EPISODES - 1
-    assert {one["channel"]: one["passes"] for one in report["channels"]} == {"checker": True, "regrader": False}
+    gates = {one["channel"]: (not one["failures"], one["passes"], one["detects"]) for one in report["channels"]}
+    assert gates == {"checker": (True, True, False), "regrader": (False, True, True)}
 
     truth[rows[1]["memory_id"]] = not truth[rows[1]["memory_id"]]
     label(folder, rows, truth)
@@ -183,7 +184,8 @@ def test_labels_go_round_and_make_a_calibration(bank: str, folder: Path, capsys:
     policy = load_settings().policy_for("graded")
     assert policy.calibration == read_json(capsys, "audit", "report", "--store", bank)[0]["id"] != report["id"]
     assert policy.alphas["checker"] > 0.5
-    assert policy.alphas["regrader"] == 0
+    assert policy.detectors == {"regrader"}
+    assert "as a detector: passes" in printed
 
 
 async def read_gold(bank: str, memory_id: str) -> list[tuple[float, Any]]:

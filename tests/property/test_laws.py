@@ -48,6 +48,7 @@ POLICIES = (
             verify_actors=frozenset({"kim"}),
             alphas={"execution": 0.75, "grounding": 0.5},
             payoffs={"grounding": 0.2},
+            detectors=frozenset({"grounding"}),
             calibration="cal-0",
             gold_sources=("/o*",),
         ),
@@ -56,7 +57,7 @@ POLICIES = (
             calibration="cal-0",
             channels={
                 "execution": ChannelTrust(alpha=0.75, payoff=0.0, passes=True),
-                "grounding": ChannelTrust(alpha=0.5, payoff=0.2, passes=True),
+                "grounding": ChannelTrust(alpha=0.5, payoff=0.2, passes=True, detects=True),
             },
             gold_sources=frozenset({"/one"}),
         ),

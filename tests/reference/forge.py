@@ -203,6 +203,7 @@ class Forge:
                 payoff=self.draw(st.sampled_from((0.0, 0.125, 0.25))),
                 passes=self.draw(st.sampled_from((True, True, False))),
                 members=MEANS.get(name, ()),
+                detects=self.draw(st.sampled_from((False, False, True))),
             )
             for name in sorted(names)
         }

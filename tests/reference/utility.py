@@ -64,18 +64,40 @@ def score(
     name, trusted = choose_channels(calibration, policy)
     if name == DEFAULT:
         return *_move(grade, _mean(channels[min(channels)]), policy.alpha, min(channels)), name
+    # Without detectors first; then the first flag that lowers this, if it removes more.
+    scores = {channel: trust for channel, trust in trusted.items() if not trust.detects}
+    best = _find_best(scores, channels)
+    without = grade if best is None else _move(grade, _average(scores, best, channels), scores[best].alpha, best)[0]
+    flags = {
+        channel: trust
+        for channel, trust in trusted.items()
+        if trust.detects
+        and _is_heard(trust, channel, channels)
+        and _average(trusted, channel, channels) < 0.5
+        and (without is None or _move(grade, _average(trusted, channel, channels), trust.alpha, channel)[0] < without)
+    }
+    candidates = {**flags, **({} if best is None else {best: scores[best]})}
+    chosen = _find_best(candidates, channels)
+    if chosen is None:
+        return grade, None if grade is None else "unaudited", name
+    return *_move(grade, _average(candidates, chosen, channels), candidates[chosen].alpha, chosen), name
+
+
+def _is_heard(trust: ChannelTrust, channel: str, channels: Mapping[str, list[float]]) -> bool:
+    return trust.passes and trust.alpha != 0 and all(member in channels for member in trust.members or (channel,))
+
+
+def _find_best(trusted: Mapping[str, ChannelTrust], channels: Mapping[str, list[float]]) -> str | None:
     best: tuple[float, float, str] | None = None
     for channel in sorted(trusted, reverse=True):
         trust = trusted[channel]
-        is_heard = all(member in channels for member in trust.members or (channel,))
-        if not trust.passes or trust.alpha == 0 or not is_heard:
-            continue
-        if best is None or (trust.payoff, trust.alpha) >= best[:2]:
+        if _is_heard(trust, channel, channels) and (best is None or (trust.payoff, trust.alpha) >= best[:2]):
             best = (trust.payoff, trust.alpha, channel)
-    if best is None:
-        return grade, None if grade is None else "unaudited", name
-    members = trusted[best[2]].members or (best[2],)
-    return *_move(grade, _mean([_mean(channels[member]) for member in members]), best[1], best[2]), name
+    return None if best is None else best[2]
+
+
+def _average(trusted: Mapping[str, ChannelTrust], channel: str, channels: Mapping[str, list[float]]) -> float:
+    return _mean([_mean(channels[member]) for member in trusted[channel].members or (channel,)])
 
 
 def _move(grade: float | None, verdict: float, alpha: float, channel: str) -> tuple[float, str]:

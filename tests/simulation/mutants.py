@@ -13,11 +13,12 @@ from guardian.contracts.message import build_messages
 from guardian.core import chain, world
 from guardian.core.calibration import Calibration, overlay
 from guardian.core.chain import Standing
-from guardian.core.model import Event
+from guardian.core.model import ChannelTrust, Event
 from guardian.core.needs import Key
 from guardian.core.plan import Plan
 from guardian.core.point import Phase
 from guardian.core.policy import Policy
+from guardian.core.rules import utility
 from guardian.errors import ConflictError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence, Store
@@ -158,6 +159,19 @@ def _by_first_calibration() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _with_silence_heard() -> Iterator[None]:
+    """Take detectors for scores: what they do not flag is believed, too."""
+    list_voices = utility._list_voices
+
+    def list_all(said: Mapping[str, float], trusts: Mapping[str, ChannelTrust]) -> object:
+        return list_voices(said, {name: replace(trust, detects=False) for name, trust in trusts.items()})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utility, "_list_voices", list_all)
+        yield
+
+
 def _with_pipeline(pipeline: type[Pipeline]) -> type[Worker]:
     return type(f"With{pipeline.__name__}", (Worker,), {"pipeline_class": pipeline})
 
@@ -177,4 +191,5 @@ MUTANTS: dict[str, Parts] = {
     "skips_duplicates": Parts(worker=_with_pipeline(_SkipsKnown)),
     "fells_later_replacements": Parts(crippled=_without_exemption),
     "rates_by_the_first_calibration": Parts(crippled=_by_first_calibration),
+    "hears_silent_detectors": Parts(crippled=_with_silence_heard),
 }

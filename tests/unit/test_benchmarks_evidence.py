@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from benchmarks.text_to_sql import (
     measure_text_to_sql,
 )
 from benchmarks.wrong_queries import Kind, Surroundings, iter_wrong, list_literals, restyle
+from guardian.core.model import ChannelTrust
 from guardian.core.numbers.attractor import find_attractor, shoot_once
 from guardian.core.numbers.interval import unknown
 from guardian.trust.sql.statement import Dialect, Refused, admit
@@ -120,10 +122,11 @@ class TestEpisodes:
         right = Candidate(question=question, query="q", kind=None, verdicts={UNION: 1.0})
         wrong = Candidate(question=question, query="w", kind=Kind.WRONG_ORDER, verdicts={UNION: 0.0})
         labelled = [one for _, one in draw_episodes([right, wrong], seed=2, sees_failure=False)]
-        assert measure_error(labelled, channel=UNION, alpha=1.0) == (0.0, 0.0)
+        believed = ChannelTrust(alpha=1.0, payoff=0.1, passes=True)
+        assert measure_error(labelled, {UNION: believed}) == (0.0, 0.0)
         plain = measure_error(labelled)
-        assert plain == measure_error(labelled, channel=UNION, alpha=0.0)
-        assert 0 < measure_error(labelled, channel=UNION, alpha=1.0, flags_only=True)[0] <= plain[0]
+        assert plain == measure_error(labelled, {UNION: replace(believed, alpha=0.0)})
+        assert 0 < measure_error(labelled, {UNION: replace(believed, detects=True)})[0] <= plain[0]
         assert count_flags([right, wrong], UNION).value == 0.5
 
     @needs_real_data

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from guardian.core.model import ChannelTrust
 from guardian.errors import ConfigError
 from guardian.settings import TOML_NAME, Settings, load_settings
 from guardian.wiring import build_kafka_security
@@ -53,11 +54,12 @@ def test_a_calibration_in_the_settings_and_who_may_send_the_truth(tmp_path: Path
     """The lines of a report make a policy; whose gold is believed is part of the trust of a space."""
     (tmp_path / TOML_NAME).write_text(
         'policy.alphas = { x = 0.75, y = 0.0 }\npolicy.payoffs = { x = 0.1 }\npolicy.calibration = "cal-1"\n'
+        'policy.detectors = ["x"]\n'
         'trust.gold_sources = ["/desk/*"]\n[spaces."open-*"]\n'
     )
     monkeypatch.chdir(tmp_path)
     policy = load_settings().policy_for("s")
-    assert {name: (one.alpha, one.payoff) for name, one in policy.trusted.items()} == {"x": (0.75, 0.1)}
+    assert policy.trusted == {"x": ChannelTrust(alpha=0.75, payoff=0.1, passes=True, detects=True)}
     assert policy.mark is not None
     assert policy.gold_sources == ("/desk/*",)
     assert load_settings().policy_for("open-1").gold_sources == ("*",)

@@ -4,7 +4,8 @@ Bias b = r - U of a self-grade r against the truth U; a verifier's error is nu =
 eta = nu - beta b, the de-inflated utility is Q' = r - alpha (r - V), best at
 alpha* = (1 - beta) Var(b) / ((1 - beta)^2 Var(b) + Var(eta)). Source: "Memory Reward Inflation in Self-Improving LLM Agents".
 Being retrieved, used or repeated earns nothing; only verdicts move a utility. Under a calibration only a channel that passed it does, of
-several the one with the largest payoff; the mean of several channels counts where all of them judged.
+several the one with the largest payoff; the mean of several channels counts where all of them judged. Of a detector only flags are heard:
+a verdict of one half or more is as if it were not there, and so is a flag that would not lower what is said without it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from guardian.core.fact import Verdict
+from guardian.core.model import ChannelTrust
 from guardian.core.node import Node
-from guardian.core.policy import GOLD, SELF, Policy
+from guardian.core.policy import GOLD, SELF, WRONG_BELOW, Policy
 from guardian.core.world import World
 
 __all__ = ["GOLD", "SELF", "UNAUDITED", "deflate", "rate_records", "rests_on_calibration", "score_utility"]
@@ -54,34 +57,50 @@ def _score(grades: Sequence[float], verdicts: Mapping[str, Sequence[float]], pol
     if verdicts.get(GOLD):
         return _mean(verdicts[GOLD]), GOLD
     said = {channel: _mean(values) for channel, values in verdicts.items() if values}
-    chosen = _choose_calibrated(said, policy) if policy.is_calibrated else _choose_believed(said, policy)
+    chosen = _choose(_list_voices(said, policy.hear(said)), grade)
     if chosen is None:
         return grade, (UNAUDITED if grade is not None else None)
-    channel, value, alpha = chosen
-    return (value if grade is None else deflate(grade, value, alpha)), channel
+    return chosen.move(grade), chosen.name
 
 
-_Choice = tuple[str, float, float]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Voice:
+    """A channel, or the mean of several, that judged a record and is heard."""
+
+    name: str
+    value: float
+    trust: ChannelTrust
+
+    @property
+    def rank(self) -> tuple[float, float, str]:
+        """Place among voices: the largest payoff, then the largest alpha, then the least name."""
+        return (-self.trust.payoff, -self.trust.alpha, self.name)
+
+    def move(self, grade: float | None) -> float:
+        """Give the utility by this voice."""
+        return self.value if grade is None else deflate(grade, self.value, self.trust.alpha)
 
 
-def _choose_believed(said: Mapping[str, float], policy: Policy) -> _Choice | None:
-    """Choose without a calibration, when no payoff is known: the channel believed most, ties by name."""
-    ranked = sorted((-policy.alphas.get(name, policy.default_alpha), name) for name in said)
-    return (ranked[0][1], said[ranked[0][1]], -ranked[0][0]) if ranked else None
-
-
-def _choose_calibrated(said: Mapping[str, float], policy: Policy) -> _Choice | None:
-    """Choose among what passed: the largest payoff, then the largest alpha, then the least name."""
-    ranked = []
-    for name, trust in policy.trusted.items():
+def _list_voices(said: Mapping[str, float], trusts: Mapping[str, ChannelTrust]) -> list[_Voice]:
+    """List by rank what is heard of these verdicts; a detector that flags nothing is not."""
+    voices = []
+    for name, trust in trusts.items():
         members = trust.members or (name,)
         if all(member in said for member in members):
             value = _mean([said[member] for member in members])
-            ranked.append((-trust.payoff, -trust.alpha, name, value))
-    if not ranked:
-        return None
-    _, alpha, name, value = min(ranked)
-    return name, value, -alpha
+            if value < WRONG_BELOW or not trust.detects:
+                voices.append(_Voice(name=name, value=value, trust=trust))
+    return sorted(voices, key=lambda voice: voice.rank)
+
+
+def _choose(voices: Sequence[_Voice], grade: float | None) -> _Voice | None:
+    """Choose the first; a flag only where it lowers what is said without detectors, for no detector may raise a utility."""
+    score = next((voice for voice in voices if not voice.trust.detects), None)
+    without = grade if score is None else score.move(grade)
+    for voice in voices:
+        if not voice.trust.detects or without is None or voice.move(grade) < without:
+            return voice
+    return None
 
 
 def rests_on_calibration(channels: Iterable[str]) -> bool:

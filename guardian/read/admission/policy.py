@@ -31,7 +31,8 @@ class ReadPolicy:
         max_searches: Most searches of one call.
         least_utility: Deflated utility in [0, 1] below which an episode or skill is no example. One without any grade is taken
             to have just this.
-        passing_channels: Evidence channels that may demote: those that passed the error-independence test, and `gold`.
+        passing_channels: Evidence channels that may demote: those that passed as a score or as a detector, and `gold`. Where a
+            calibration is activated in a space, that one says which.
         when_unverified: What is done when a question of fact finds no verified record.
         token_budget: Tokens the prompt may take, by the counter in use; None for no limit.
         max_text_chars: Characters shown of one text; the rest is cut, and marked as cut.

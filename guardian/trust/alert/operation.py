@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from guardian.core.alert import AlertKind
 from guardian.trust.alert.finding import Finding, Reading, read, show
 from guardian.trust.alert.policy import AlertPolicy
-from guardian.trust.calibrate import Assessment, Failure
+from guardian.trust.calibrate import Assessment
+from guardian.trust.gate import Failure
 
 # Failures that say something of a channel; the others say that too little is known.
 _DEPENDENT = frozenset({Failure.TRUTH, Failure.BIAS, Failure.PRECISION})

@@ -55,7 +55,9 @@ WRITES = st.fixed_dictionaries(
     },
 )
 REASONED = {"authority": SOURCES, "reason": TEXT}
-CHANNELS = st.fixed_dictionaries({"alpha": SHARES, "payoff": SHARES, "passes": st.booleans()}, optional={"members": ID_LISTS})
+CHANNELS = st.fixed_dictionaries(
+    {"alpha": SHARES, "payoff": SHARES, "passes": st.booleans()}, optional={"members": ID_LISTS, "detects": st.booleans()}
+)
 DATA: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "memory.written": WRITES,
     "memory.read": st.fixed_dictionaries(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+
+import orjson
 import pytest
 
+from guardian.core.calibration import build_calibration, dump_calibration, load_calibration
 from guardian.core.intake import Disposition
 from guardian.core.model import ChannelTrust, Event
 from guardian.core.policy import Policy, name_calibration
@@ -45,6 +49,37 @@ def test_a_mean_counts_where_all_its_members_judged() -> None:
     policy = policy_of(**{"x+y": ChannelTrust(alpha=1.0, payoff=0.3, passes=True, members=("x", "y"))})
     assert score_utility([0.9], {"x": [0.0, 0.0, 0.0], "y": [0.5]}, policy) == (0.25, "x+y")
     assert score_utility([0.9], {"x": [0.0]}, policy) == (0.9, "unaudited")
+
+
+def test_of_detectors_that_flag_the_largest_payoff_is_used() -> None:
+    """Any of several that flags is enough; a score that removes more goes before, and a flag that lowers nothing is none."""
+    useful = ChannelTrust(alpha=0.5, payoff=0.2, passes=True, detects=True)
+    believed = ChannelTrust(alpha=1.0, payoff=0.1, passes=True, detects=True)
+    policy = policy_of(a=useful, b=believed)
+    assert score_utility([0.8], {"a": [0.0], "b": [0.0]}, policy) == (0.4, "a")
+    assert score_utility([0.8], {"a": [1.0], "b": [0.0]}, policy) == (0.0, "b")
+    assert score_utility([0.8], {"a": [0.5], "b": [0.9]}, policy) == (0.8, "unaudited")
+    assert score_utility([], {"a": [0.0]}, policy) == (0.0, "a")
+    assert score_utility([], {"a": [1.0]}, policy) == (None, None)
+    assert score_utility([0.2], {"a": [0.4]}, policy) == (0.2, "unaudited")
+    better, worse = (ChannelTrust(alpha=0.5, payoff=payoff, passes=True) for payoff in (0.3, 0.05))
+    assert score_utility([0.8], {"a": [0.0], "s": [1.0]}, policy_of(a=useful, s=better)) == (0.9, "s")
+    assert score_utility([0.8], {"a": [0.0], "s": [1.0]}, policy_of(a=useful, s=worse)) == (0.4, "a")
+    assert score_utility([0.8], {"a": [0.4], "s": [0.0]}, policy_of(a=useful, s=worse)) == (0.4, "s")
+
+
+def test_what_was_stored_before_there_were_detectors_still_loads() -> None:
+    """An activation without one is stored as it was then, byte for byte, and has the mark it had; one with a detector goes round."""
+    event = calibrated(x=trust(0.75), y=trust(0.5, detects=True))
+    stored = dump_calibration(build_calibration(event), "s")
+    assert load_calibration("k", stored).channels == event.channels
+    assert orjson.loads(stored["facts"])["c"] == {"x": [0.75, 0.1, True, []], "y": [0.5, 0.1, True, [], True]}
+    assert load_calibration("k", stored).channels["x"] == ChannelTrust(alpha=0.75, payoff=0.1, passes=True, detects=False)
+    assert Policy(calibration="cal", alphas={"x": 0.5}).mark == "cal#" + hashlib.sha256(b'{"x":[0.5,0.0]}').hexdigest()[:12]
+    as_score, as_detector = (
+        Policy(calibration="cal", alphas={"x": 0.5}, detectors=names) for names in (frozenset(), frozenset({"x"}))
+    )
+    assert as_score.mark != as_detector.mark
 
 
 def test_settings_make_a_calibration_too() -> None:

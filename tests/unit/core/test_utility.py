@@ -6,13 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.core.policy import Policy
+from guardian.core.model import ChannelTrust
+from guardian.core.policy import WRONG_BELOW, Policy
 from guardian.core.rules.utility import deflate, score_utility
 from tests.builders import audited, retracted, written
 from tests.unit.core.worlds import build_world, revision
 
 units = st.floats(0, 1)
 channels = st.dictionaries(st.sampled_from(("gold", "execution", "grounding")), st.lists(units, max_size=3))
+trusts = st.builds(
+    ChannelTrust,
+    alpha=st.sampled_from((0.0, 0.25, 0.5, 1.0)),
+    payoff=st.sampled_from((0.0, 0.1, 0.2)),
+    passes=st.sampled_from((True, True, False)),
+    detects=st.booleans(),
+)
+calibrations = st.dictionaries(st.sampled_from(("execution", "grounding", "x")), trusts)
 
 
 @given(units, units, units)
@@ -49,6 +58,34 @@ def test_the_truth_beats_every_channel() -> None:
     assert score_utility([0.9], {"execution": [0.1], "grounding": [0.0]}, policy) == (pytest.approx(0.09), "grounding")
     assert score_utility([0.9, 0.7], {}, policy) == (pytest.approx(0.8), "unaudited")
     assert score_utility([], {"execution": [0.25]}, policy) == (0.25, "execution")
+
+
+@given(st.lists(units, max_size=2), channels, calibrations)
+def test_detectors_never_raise_a_utility(
+    grades: list[float], verdicts: dict[str, list[float]], trusts: dict[str, ChannelTrust]
+) -> None:
+    """Whatever they say, and beside whatever scores: with them it is what it is without them, or lower."""
+    scores = {name: one for name, one in trusts.items() if not one.detects}
+    utility, basis = score_utility(grades, verdicts, Policy(calibration="cal", channels=trusts))
+    without, other = score_utility(grades, verdicts, Policy(calibration="cal", channels=scores))
+    if basis in scores or basis == "unaudited":
+        assert (utility, basis) == (without, other)
+    assert without is None or (utility is not None and utility <= without)
+
+
+@given(st.lists(units, max_size=2), channels, calibrations, st.sampled_from(("execution", "x")), st.floats(WRONG_BELOW, 1))
+def test_the_silence_of_a_detector_changes_nothing(
+    grades: list[float], verdicts: dict[str, list[float]], trusts: dict[str, ChannelTrust], name: str, value: float
+) -> None:
+    """A verdict of one half or more is as if it were not there, however far the detector is believed; the same with the settings' lines."""
+    heard = trusts | {name: ChannelTrust(alpha=1.0, payoff=1.0, passes=True, detects=True)}
+    silent = {channel: values for channel, values in verdicts.items() if channel != name}
+    for policy in (
+        Policy(calibration="cal", channels=heard),
+        Policy(calibration="cal", alphas={name: 1.0, "grounding": 0.5}, detectors=frozenset({name})),
+        Policy(alphas={name: 1.0}, detectors=frozenset({name})),
+    ):
+        assert score_utility(grades, silent | {name: [value]}, policy) == score_utility(grades, silent, policy)
 
 
 def test_a_verdict_belongs_to_the_text_it_judged() -> None:

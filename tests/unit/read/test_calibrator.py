@@ -340,3 +340,28 @@ async def test_superseded_and_erased_records_never_render() -> None:
     }
     assert shown["kiln red"] == ["E1"]
     assert "kiln blue" not in history.prompt.text
+
+
+async def test_the_calibration_of_the_space_says_which_channels_pass() -> None:
+    """A detector that passes flags an example; what failed, or is activated in another space, does not; taken back, the policy holds again."""
+    bank = Bank()
+    await bank.send(build.written("a", "Ordered arabica", kind="episode", grade=0.9), build.audited("a", 0.4, channel="x", t=1))
+    task = Task(requires_objective_fact=True)
+
+    async def decide(policy: ReadPolicy | None = None) -> Reason:
+        admission = await Calibrator(bank.store, policy).context("arabica", task, space="s")
+        (decision,) = admission.ruling.decisions
+        return decision.reason
+
+    by_settings = ReadPolicy(passing_channels=frozenset({"gold", "x"}))
+    assert (await decide(), await decide(by_settings)) == (Reason.AUDITED_EXAMPLE, Reason.FLAGGED)
+    await bank.send(build.calibrated("other", t=2, space="other", x=build.trust(1.0, detects=True)))
+    assert await decide() is Reason.AUDITED_EXAMPLE
+    detecting = build.calibrated("one", t=3, x=build.trust(0.25, detects=True))
+    await bank.send(detecting)
+    assert await decide() is Reason.FLAGGED
+    failing = build.calibrated("two", t=4, x=build.trust(0.0, passes=False))
+    await bank.send(failing)
+    assert (await decide(), await decide(by_settings)) == (Reason.AUDITED_EXAMPLE, Reason.AUDITED_EXAMPLE)
+    await bank.send(build.retracted(failing, t=5), build.retracted(detecting, t=6))
+    assert (await decide(), await decide(by_settings)) == (Reason.AUDITED_EXAMPLE, Reason.FLAGGED)

@@ -9,7 +9,8 @@ import pytest
 
 from guardian.core.numbers.interval import Estimate, unknown
 from guardian.core.numbers.lucid import choose_alpha, measure
-from guardian.trust.calibrate import LEAST_LABELLED, Assessment, Failure, Labelled, assess, assess_all, calibrate, decide
+from guardian.trust.calibrate import Assessment, Labelled, assess, assess_all, calibrate
+from guardian.trust.gate import LEAST_LABELLED, Failure, decide
 from tests.builders import audited, written
 from tests.property.bank import Bank
 from tests.unit.trust.history import write_history

@@ -15,6 +15,7 @@ from guardian.trust.calibrate import Calibration, Cell, assess_all
 from guardian.trust.calibration_document import Report, build_document, choose_calibration, dump_document, read_document
 from guardian.trust.calibration_page import build_page, list_reliability
 from tests.unit.trust.test_calibrate import checker, copy, draw
+from tests.unit.trust.test_detector import narrow
 
 HOSTILE = "x</svg><script>alert(1)</script>\"'&"
 
@@ -46,7 +47,7 @@ def test_a_document_says_how_it_decided(calibration: Calibration) -> None:
     """Every channel has its reasons, sample sizes and intervals; the rules are named, and so is when."""
     document = build_document(report_of(calibration))
     assert (document["made_at"], document["harm"]) == ("2026-04-01T00:00:00.000000Z", 2.0)
-    assert set(document["rules"]) == {"least_labelled", "least_truth", "most_bias"}
+    assert set(document["rules"]) == {"least_labelled", "least_truth", "most_bias", "least_flags"}
     channels = {one["channel"]: one for one in document["calibrations"][0]["channels"]}
     assert "errors_follow_the_self_grade" in channels["c"]["failures"]
     assert channels["a"]["failures"] == ()
@@ -118,3 +119,15 @@ def test_a_channel_of_which_little_is_known_is_drawn_as_unknown() -> None:
     assert page.count(">unknown<") >= 3
     assert "too few labelled" in page
     assert "remaining variance" not in page
+
+
+def test_a_detector_is_exported_and_shown_as_one() -> None:
+    """It goes round as such; the page names both gates, and why the one is shut."""
+    found = assess_all(draw(300, d=narrow), resamples=30)
+    (activatable,) = read_document(dump_document(report_of(found)), name="r.json")
+    assert activatable.channels == found.trusts
+    assert activatable.channels["d"].detects
+    page = build_page(report_of(found))
+    assert "may demote by its flags alone" in page
+    assert "as a detector: passes" in page
+    assert "as a score: errors follow the self grade" in page
