@@ -81,6 +81,11 @@ class Policy:
             return self.trusted
         return {name: self._trust(name, self.alphas.get(name, self.default_alpha), 0.0) for name in channels}
 
+    def weighs(self, channel: str) -> bool:
+        """Tell whether what a channel says moves grades as a score, by itself or in a mean; a detector's silence moves none."""
+        heard = self.hear([channel])
+        return any(one.alpha > 0 and not one.detects and channel in (one.members or (name,)) for name, one in heard.items())
+
     def _trust(self, channel: str, alpha: float, payoff: float) -> ChannelTrust:
         return ChannelTrust(alpha=alpha, payoff=payoff, passes=True, detects=channel in self.detectors)
 

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import TracebackType
 from typing import Self
@@ -36,6 +36,11 @@ from guardian.read.prompt.budget import TokenCounter, estimate_tokens
 from guardian.read.prompt.compile import Prompt, compile_prompt
 
 log = structlog.stdlib.get_logger(__name__)
+
+# A space's calibration is looked up again after so long: a read shall cost one query, and activations are a matter of weeks.
+_CALIBRATION_AGE = timedelta(seconds=30)
+# Spaces whose calibrations are kept, a few hundred bytes each.
+_MAX_CALIBRATED = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +141,7 @@ class Calibrator:
     ) -> None:
         self.store = store
         self.policy = policy or ReadPolicy()
+        self._passing: dict[str, tuple[datetime, frozenset[str] | None]] = {}
         self._embedder = embedder
         self._classifier = classifier or UnknownTask()
         self._publisher = publisher
@@ -165,7 +171,7 @@ class Calibrator:
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
         dense = await self._embed(query, vector)
         known = await self._settle_task(query, task or Task(), dense)
-        setting = Setting(task=known, policy=await self._settle_policy(space), at=self.policy.at or asked_at)
+        setting = Setting(task=known, policy=await self._settle_policy(space, asked_at), at=self.policy.at or asked_at)
         found = await find(self.store, query, dense, setting, space=space)
         prompt, ruling = compile_prompt(found.ruling, self.policy, count_tokens=self._count_tokens)
         admission = Admission(
@@ -236,14 +242,22 @@ class Calibrator:
         found = await self._classifier.classify(query, vector)
         return fill_task(task, found, least_confidence=self.policy.least_confidence)
 
-    async def _settle_policy(self, space: str) -> ReadPolicy:
+    async def _settle_policy(self, space: str, now: datetime) -> ReadPolicy:
         """Give the policy; where a calibration is activated in the space, that one says which channels pass."""
+        known = self._passing.get(space)
+        if known is None or not known[0] <= now < known[0] + _CALIBRATION_AGE:
+            if len(self._passing) >= _MAX_CALIBRATED:
+                self._passing.clear()
+            known = self._passing[space] = (now, await self._fetch_passing(space))
+        return self.policy if known[1] is None else replace(self.policy, passing_channels=known[1])
+
+    async def _fetch_passing(self, space: str) -> frozenset[str] | None:
+        """Look up the channels that pass by the calibration of a space; None where none is activated."""
         points = await self.store.fetch(Needs(calibrations={(space, PointKind.CALIBRATION.value)}))
         found = overlay(Policy(), [load_calibration(point.id, point.payload) for point in points])
         if found.channels is None:
-            return self.policy
-        passing = {name for name, trust in found.trusted.items() if not trust.members}
-        return replace(self.policy, passing_channels=frozenset({GOLD, *passing}))
+            return None
+        return frozenset({GOLD, *(name for name, trust in found.trusted.items() if not trust.members)})
 
     async def _record(self, admission: Admission) -> Admission:
         """Send the ledger line and the `memory.read`."""

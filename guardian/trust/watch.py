@@ -22,6 +22,7 @@ from guardian.contracts.outcome import DriftReport, Figure, build_outcome_id, en
 from guardian.core.alert import AlertKind
 from guardian.core.numbers.interval import Estimate
 from guardian.core.point import Phase, PointKind
+from guardian.core.policy import Policy
 from guardian.errors import DependencyError
 from guardian.ports import Fence, OutcomeMessage, Publisher, Store
 from guardian.trust.alert.finding import Finding, Reading
@@ -33,6 +34,7 @@ from guardian.trust.alert.standing import AlertState, decide_alerts, mark_announ
 from guardian.trust.calibrate import MAX_LABELLED, Assessment, Labelled, assess
 from guardian.trust.collect import Pace, SpaceReading, Window, iter_spaces
 from guardian.trust.drift import Drift, Overall, estimate_space
+from guardian.trust.recalibrate import PolicyOf, load_calibrations
 from guardian.trust.sample import KeySample
 from guardian.trust.series import (
     Snapshot,
@@ -65,7 +67,7 @@ class WatchPolicy:
         alert: Thresholds.
         silent: Kinds that are never raised.
         runbook_url: Page on which each kind of alert has a heading.
-        believes: Whether a channel moves utilities.
+        policy_of: Gives the settings' policy of a space; with the calibrations that are activated it says which channels move utilities.
     """
 
     since: timedelta | None = None
@@ -75,7 +77,7 @@ class WatchPolicy:
     alert: AlertPolicy = field(default_factory=AlertPolicy)
     silent: frozenset[AlertKind] = frozenset()
     runbook_url: str = "docs/when-things-go-wrong.md"
-    believes: Callable[[str], bool] = lambda _: True
+    policy_of: PolicyOf = lambda _: Policy()
 
     def open_window(self, now: datetime) -> Window:
         """Give the window of a look."""
@@ -125,6 +127,7 @@ class _Found:
     overall: Drift | None = None
     channels: list[Assessment] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
+    weighing: frozenset[str] = frozenset()  # channels that move utilities somewhere
     audited: int = 0  # spaces with audited episodes
 
 
@@ -214,7 +217,14 @@ class Watch:
         if ownership.leads:
             found.overall = await asyncio.to_thread(overall.estimate)
             found.channels = await asyncio.to_thread(_assess, labelled.values)
+            found.weighing = await self._find_weighing(found)
         return found
+
+    async def _find_weighing(self, found: _Found) -> frozenset[str]:
+        """Find the channels that move utilities in any space, by the settings and by what is activated there."""
+        calibrations = await load_calibrations(self._store, self._policy.policy_of)
+        policies = [calibrations.policy(space) for space in found.present]
+        return frozenset(one.channel for one in found.channels if any(policy.weighs(one.channel) for policy in policies))
 
     # Judging
 
@@ -229,7 +239,7 @@ class Watch:
         if found.overall is not None:
             findings = judge_bank(self._build_figures(found.overall, now), scope=None, policy=policy)
             yield from (one if found.audited != 1 else _leave_to_space(one) for one in findings)
-            yield judge_channels(found.channels, believes=self._policy.believes)
+            yield judge_channels(found.channels, believes=found.weighing.__contains__)
         yield from self._judge_gone(found.present)
 
     def _judge_gone(self, present: set[str]) -> Iterable[Finding]:

@@ -10,6 +10,7 @@ from guardian.trust.alert.policy import AlertPolicy
 from guardian.trust.collect import Pace, Window
 from guardian.trust.truth import StandIn
 from guardian.trust.watch import WatchPolicy
+from guardian.wiring.policy import build_policy_of
 
 if TYPE_CHECKING:
     from guardian.stream.watching import WatchSetup
@@ -30,7 +31,7 @@ def build_watch_setup(settings: Settings) -> WatchSetup:
 
 def build_watch_policy(settings: Settings) -> WatchPolicy:
     """Build what is estimated and alerted."""
-    drift, policy = settings.drift, settings.policy
+    drift = settings.drift
     return WatchPolicy(
         since=timedelta(seconds=drift.window_s) if drift.window_s else None,
         window=Window(accept_level=drift.accept_level, stand_in=build_stand_in(drift)),
@@ -39,7 +40,7 @@ def build_watch_policy(settings: Settings) -> WatchPolicy:
         alert=build_alert_policy(settings.alerts),
         silent=settings.alerts.silent,
         runbook_url=settings.alerts.runbook_url,
-        believes=lambda channel: channel not in policy.detectors and policy.alphas.get(channel, policy.default_alpha) > 0,
+        policy_of=build_policy_of(settings),
     )
 
 

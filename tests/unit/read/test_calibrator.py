@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -365,3 +365,21 @@ async def test_the_calibration_of_the_space_says_which_channels_pass() -> None:
     assert (await decide(), await decide(by_settings)) == (Reason.AUDITED_EXAMPLE, Reason.AUDITED_EXAMPLE)
     await bank.send(build.retracted(failing, t=5), build.retracted(detecting, t=6))
     assert (await decide(), await decide(by_settings)) == (Reason.AUDITED_EXAMPLE, Reason.FLAGGED)
+
+
+async def test_the_calibration_of_a_space_is_looked_up_now_and_then() -> None:
+    """One reader asks for it once in half a minute, space by space, and then hears of a new one."""
+    bank, now = Bank(), [build.START]
+    await bank.send(build.written("a", "Ordered arabica", kind="episode", grade=0.9), build.audited("a", 0.4, channel="x", t=1))
+    calibrator = Calibrator(bank.store, clock=lambda: now[0])
+
+    async def decide() -> Reason:
+        (decision,) = (await calibrator.context("arabica", Task(requires_objective_fact=True), space="s")).ruling.decisions
+        return decision.reason
+
+    assert await decide() is Reason.AUDITED_EXAMPLE
+    await bank.send(build.calibrated("one", t=3, x=build.trust(0.25, detects=True)))
+    now[0] += timedelta(seconds=29)
+    assert await decide() is Reason.AUDITED_EXAMPLE
+    now[0] += timedelta(seconds=1)
+    assert await decide() is Reason.FLAGGED

@@ -101,7 +101,7 @@ def test_settings_reach_what_they_name() -> None:
     assert (policy.window.accept_level, policy.pace.page_points) == (0.7, 10)
     assert (policy.runbook_url, policy.silent) == ("https://x.test/runbook", {AlertKind.ECHO})
     assert (policy.alert.lag_raise, policy.alert.lag_clear, policy.alert.rise_window) == (9, 3, timedelta(minutes=1))
-    assert (policy.believes("x"), policy.believes("y")) == (False, True)
+    assert (policy.policy_of("s").weighs("x"), policy.policy_of("s").weighs("y")) == (False, True)
 
 
 async def test_work_is_measured_as_far_as_it_is_known() -> None:

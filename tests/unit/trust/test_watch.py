@@ -14,6 +14,7 @@ from examples.graded_bank import START as BEGUN
 from examples.graded_bank import iter_events
 from guardian.core.alert import AlertKind
 from guardian.core.point import OPERATIONAL, Phase, PointKind, Upsert
+from guardian.core.policy import Policy
 from guardian.errors import DependencyError
 from guardian.ports import Fence, OutcomeMessage
 from guardian.store.memory import MemoryStore, Shelf
@@ -23,7 +24,7 @@ from guardian.trust.collect import Pace, Window
 from guardian.trust.series import load_snapshot
 from guardian.trust.truth import StandIn
 from guardian.trust.watch import Look, Ownership, Watch, WatchPolicy
-from tests.builders import event_of, written
+from tests.builders import calibrated, event_of, trust, written
 from tests.property.bank import IDENTITY, Bank, Collector
 from tests.unit.trust.history import MODEL
 
@@ -33,7 +34,7 @@ POLICY = WatchPolicy(
     since=timedelta(days=2),
     resamples=100,
     pace=Pace(page_points=50, episodes=20),
-    believes=lambda channel: channel != "regrader",
+    policy_of=lambda _: Policy(alphas={"regrader": 0.0}),
 )
 EPISODES = 300
 # After the last episode.
@@ -97,6 +98,25 @@ async def test_a_corrupted_bank_is_told_once_and_healed_once(corrupted: Bank) ->
     assert COMPOUNDING in {state.kind for one in looks for state in one.resolved}
     key = f"{COMPOUNDING.value}:graded"
     assert [status for name, status in read_alerts(told.messages) if name == key] == ["standing", "resolved"]
+
+
+async def test_a_channel_is_told_of_where_a_calibration_lets_it_weigh() -> None:
+    """The regrader repeats the agent: that is no alert while the settings leave it out, nor as a detector, and one once it is activated as a score."""
+    bank, told = await open_filled(0.0), Collector()
+
+    def list_kinds(found: Look) -> set[AlertKind]:
+        return {state.kind for state in found.states}
+
+    now = NOW
+    for detects, is_told in ((True, False), (False, True)):
+        now += timedelta(hours=1)
+        kinds = list_kinds(await look(bank, told, now=now))
+        assert AlertKind.CHANNEL_DEPENDENCE not in kinds
+        await bank.send(calibrated("made-up", t=now, space="graded", regrader=trust(0.8, detects=detects)))
+        for _ in range(3):
+            now += timedelta(hours=1)
+            kinds = list_kinds(await look(bank, told, now=now))
+        assert (AlertKind.CHANNEL_DEPENDENCE in kinds) is is_told
 
 
 async def test_a_bank_without_feedback_is_silent() -> None:
