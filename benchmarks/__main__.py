@@ -25,6 +25,7 @@ from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
 from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
+from benchmarks.memsyco import measure_memsyco
 from benchmarks.read import measure_read
 from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
@@ -94,6 +95,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         full={"sizes": (1_000, 100_000), "questions": 400},
         quick={"sizes": (1_000, 10_000), "questions": 100},
     ),
+    "memsyco": _sized(measure_memsyco, full={"each": None}, quick={"each": 10}),
     "memory": _sized(
         measure_memory,
         full={"marks": (20_000, 40_000, 80_000)},
