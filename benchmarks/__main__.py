@@ -23,6 +23,7 @@ from benchmarks.coverage import measure_coverage
 from benchmarks.decide import measure_decide
 from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
+from benchmarks.lifecycle import measure_lifecycle
 from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
 from benchmarks.memsyco import measure_memsyco
@@ -96,6 +97,11 @@ BENCHMARKS: dict[str, Benchmark] = {
         quick={"sizes": (1_000, 10_000), "questions": 100},
     ),
     "memsyco": _sized(measure_memsyco, full={"each": None}, quick={"each": 10}),
+    "lifecycle": _sized(
+        measure_lifecycle,
+        full={"stories": 32, "others": 30},
+        quick={"stories": 3, "others": 15},
+    ),
     "memory": _sized(
         measure_memory,
         full={"marks": (20_000, 40_000, 80_000)},

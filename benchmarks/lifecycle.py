@@ -25,20 +25,24 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from benchmarks.bank import START, decode_events, wrap
 from benchmarks.laps import Advance
 from benchmarks.memsyco_rows import Policy, load_rows
 from benchmarks.real_data import find_real
-from benchmarks.recaps import write_recap
+from benchmarks.recaps import WAYS, write_recap
 from benchmarks.report import Aim, Report
-from guardian.core.model import Read
+from guardian.core.model import Read, Status
 from guardian.core.numbers.interval import estimate_share
+from guardian.core.point import PointKind
 from guardian.embed.bm25 import bm25_query
 from guardian.embed.port import Embedder
 from guardian.embed.sentence_transformers import open_sentence_transformers
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence, SearchQuery
 from guardian.read import Calibrator, ReadPolicy, Task
+from guardian.read.admission.policy import STANDING
 from guardian.settings import Settings
 from guardian.store.memory import MemoryStore
 from guardian.wiring import build_identity, build_pipeline
@@ -125,12 +129,17 @@ class Life:
     texts: dict[str, str] = field(default_factory=dict)
     written_at: dict[str, datetime] = field(default_factory=dict)
     given: dict[str, int] = field(default_factory=dict)
+    recaps: dict[str, str] = field(default_factory=dict)
+    first_way: int = 0
     events: int = 0
 
     async def send(self, event_type: str, **content: Any) -> None:
         """Send one event, now."""
         self.events += 1
-        event = wrap(self.space, event_type, self.events, content) | {"id": f"{self.space}-{self.events}", "time": self.now.isoformat()}
+        event = wrap(self.space, event_type, self.events, content) | {
+            "id": f"{self.space}-{self.events}",
+            "time": self.now.isoformat(),
+        }
         await self.pipeline.process(decode_events([event]), fence=Fence())
 
     async def write(self, memory_id: str, text: str, holds: frozenset[str], **content: Any) -> None:
@@ -157,11 +166,14 @@ class Life:
 
     async def recap(self, given: Sequence[str], number: int) -> None:
         """Let the agent write down again, a minute later in the same session, the first (and second) of what it was given."""
+        number += self.first_way
         text, held = write_recap(number, [self.texts[memory_id] for memory_id in given])
         sources = list(given[:held])
         self.now += timedelta(minutes=1)
+        memory_id = hashlib.sha256(f"{self.space} recap {len(self.texts)}".encode()).hexdigest()[:12]
+        self.recaps[memory_id] = WAYS[number % len(WAYS)]
         await self.write(
-            hashlib.sha256(f"{self.space} recap {len(self.texts)}".encode()).hexdigest()[:12],
+            memory_id,
             text,
             frozenset[str]().union(*(self.holds[name] for name in sources)),
             kind="summary" if held > 1 else "preference",
@@ -210,6 +222,8 @@ class Echo:
     places: list[int] = field(default_factory=list)
     renewed: list[bool] = field(default_factory=list)
     unrelated: list[bool] = field(default_factory=list)
+    recognised: dict[str, list[bool]] = field(default_factory=dict)
+    standing: dict[str, list[bool]] = field(default_factory=dict)
 
     def note(self, life: Life, given: Sequence[str], *, is_last: bool) -> None:
         """Note one read after the correction: any memory that holds the old claim counts, whatever else it holds."""
@@ -238,6 +252,19 @@ async def live(life: Life, story: Story, echo: Echo) -> None:
     for place, (_, question) in list(enumerate(story.others))[::3]:
         life.now += _STEP
         echo.unrelated.append(any(f"other-{place}" in life.holds[memory_id] for memory_id in await life.read(question)))
+
+
+async def _note_bank(life: Life, echo: Echo) -> None:
+    """Note which recaps got a parent, by their way of wording, and which recaps of the old claim still stand in the bank."""
+    async for point in life.store.iter_points():
+        memory_id = point.payload.get("memory_id", "")
+        if point.payload["point"] != PointKind.RECORD or memory_id not in life.recaps:
+            continue
+        way = life.recaps[memory_id].removeprefix("framed ").split("-")[0]
+        echo.recognised.setdefault(way, []).append(orjson.loads(point.payload["lineage"]).get("pv") == "inferred")
+        if OLD in life.holds[memory_id]:
+            sort = "of it alone" if life.holds[memory_id] == {OLD} else "joined with others"
+            echo.standing.setdefault(sort, []).append(Status(point.payload["status"]) in STANDING)
 
 
 async def _turn(life: Life, question: str, number: int, about: str | None = None) -> list[str]:
@@ -289,8 +316,17 @@ async def _live_all(stories: Sequence[Story], reader: Reader, history: History, 
         store = MemoryStore(build_identity(embedder))
         await store.open()
         pipeline = build_pipeline(Settings(), store, embedder, None)
-        life = Life(space=f"life-{place}", reader=reader, history=history, store=store, pipeline=pipeline, embedder=embedder)
+        life = Life(
+            space=f"life-{place}",
+            reader=reader,
+            history=history,
+            store=store,
+            pipeline=pipeline,
+            embedder=embedder,
+            first_way=5 * place,
+        )
         await live(life, story, echo)
+        await _note_bank(life, echo)
         await store.close()
     return echo
 
@@ -308,6 +344,11 @@ def _report(report: Report, reader: Reader, history: History, echo: Echo, plain:
     for what, (hits, target) in shares.items():
         report.add_estimate(f"{reader.value}, {name}: {what}", estimate_share(sum(hits), len(hits)), aim=target)
     report.add(f"{reader.value}, {name}: places of the top 10 held by it", sum(echo.places) / len(echo.places), "places")
+    if is_guarded:
+        found = echo.recognised if not history.is_declared else {}
+        for what, by_sort in (("recaps given a parent", found), ("recaps still standing in the bank", echo.standing)):
+            for sort, hits in sorted(by_sort.items()):
+                report.add_estimate(f"{reader.value}, {name}: {what}, {sort}", estimate_share(sum(hits), len(hits)))
     recall = sum(echo.unrelated) / len(echo.unrelated)
     key = name.split(",")[0]
     if reader is Reader.PLAIN:
