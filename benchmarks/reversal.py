@@ -54,14 +54,16 @@ def says_change(text: str) -> bool:
 
 def list_stances(text: str) -> list[Stance]:
     """List the stances of a statement: each marker, and the words up to the next one or the end of the clause."""
-    stances = []
+    stances: list[Stance] = []
     for clause in re.split(r"[;.,]", text):
         markers = list(_STANCE.finditer(clause))
+        is_denied = False  # "no longer" right before "enjoys" turns it round
         for place, marker in enumerate(markers):
             end = markers[place + 1].start() if place + 1 < len(markers) else len(clause)
             thing = clause[marker.end() : end].strip(" :-")
             if len(thing) >= _LEAST_PHRASE:
-                stances.append(Stance(is_for=marker["for"] is not None, thing=thing))
+                stances.append(Stance(is_for=marker["for"] is not None and not is_denied, thing=thing))
+            is_denied = marker["against"] is not None and not thing
     return stances
 
 
