@@ -308,6 +308,7 @@ async def measure_stories(report: Report, stories: Sequence[Story], embedder: Em
             advance(f"{reader.value}, {history.name}")
             echo = await _live_all(stories, reader, history, embedder)
             _report(report, reader, history, echo, plain)
+    report.notes.append("reads of one story hang together: their intervals are too narrow, those of the last read are not")
 
 
 async def _live_all(stories: Sequence[Story], reader: Reader, history: History, embedder: Embedder) -> Echo:
