@@ -23,8 +23,10 @@ from benchmarks.coverage import measure_coverage
 from benchmarks.decide import measure_decide
 from benchmarks.detection import Sizes, measure_detection
 from benchmarks.laps import Advance
+from benchmarks.lifecycle import measure_lifecycle
 from benchmarks.limit import measure_limit
 from benchmarks.memory import measure_memory
+from benchmarks.memsyco import measure_memsyco
 from benchmarks.read import measure_read
 from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
@@ -93,6 +95,12 @@ BENCHMARKS: dict[str, Benchmark] = {
         measure_read,
         full={"sizes": (1_000, 100_000), "questions": 400},
         quick={"sizes": (1_000, 10_000), "questions": 100},
+    ),
+    "memsyco": _sized(measure_memsyco, full={"each": None}, quick={"each": 10}),
+    "lifecycle": _sized(
+        measure_lifecycle,
+        full={"stories": 32, "others": 30},
+        quick={"stories": 3, "others": 15},
     ),
     "memory": _sized(
         measure_memory,

@@ -81,12 +81,12 @@ class Report:
         listed = list(values) if isinstance(values, Sequence) else [values]
         self.figures.append(Figure(what=what, values=listed, unit=unit, aim=aim))
 
-    def add_estimate(self, what: str, estimate: Estimate, unit: str = "share") -> None:
+    def add_estimate(self, what: str, estimate: Estimate, unit: str = "share", *, aim: Aim | None = None) -> None:
         """Add an estimate with its 95 % interval; what is unknown is said in a note and has no figure."""
         if estimate.value is None:
             self.notes.append(f"{what}: unknown (n={estimate.n})")
         else:
-            self.figures.append(Figure(what=what, values=[estimate.value], unit=unit, estimate=estimate))
+            self.figures.append(Figure(what=what, values=[estimate.value], unit=unit, aim=aim, estimate=estimate))
 
     def table(self) -> Table:
         """Draw it for a terminal."""

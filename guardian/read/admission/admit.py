@@ -96,14 +96,23 @@ def _apply_order(docket: _Docket, setting: Setting) -> None:
 
 def _apply_limit(docket: _Docket, setting: Setting) -> None:
     """Keep as many as were asked for; of what held before, for a history question, as many again."""
-    room = {False: setting.policy.limit, True: setting.policy.limit}
-    for index, item in enumerate(docket.decisions):
-        is_past = item.reason is Reason.HELD_BEFORE
-        if not (item.is_admitted or is_past):
-            continue
-        room[is_past] -= 1
-        is_kept = room[is_past] >= 0
-        docket.decisions[index] = item.move(place=item.place, is_rendered=True) if is_kept else item.reject(Reason.OVER_LIMIT)
+    decisions, limit = docket.decisions, setting.policy.limit
+    inside = [index for index, item in enumerate(decisions) if item.is_admitted]
+    past = [index for index, item in enumerate(decisions) if item.reason is Reason.HELD_BEFORE]
+    kept = _choose_kept(decisions, inside, limit).union(past[:limit])
+    for index in (*inside, *past):
+        item = decisions[index]
+        decisions[index] = item.move(place=item.place, is_rendered=True) if index in kept else item.reject(Reason.OVER_LIMIT)
+    decisions.sort(key=lambda item: not item.is_admitted)  # stable: what is in, then what is out
+
+
+def _choose_kept(decisions: Sequence[Decision], inside: Sequence[int], limit: int) -> set[int]:
+    """Choose the first; but a constraint binds however far it lies from the question, so the last of the background gives way to it."""
+    kept, cut = inside[:limit], inside[limit:]
+    binding = [index for index in cut if decisions[index].role is Role.SCOPE_CONSTRAINT]
+    yielding = [index for index in reversed(kept) if decisions[index].role is Role.BACKGROUND]
+    swaps = min(len(binding), len(yielding))
+    return set(kept).difference(yielding[:swaps]).union(binding[:swaps])
 
 
 # In this order. Each only narrows what the one before let in.

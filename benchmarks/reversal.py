@@ -1,0 +1,94 @@
+"""A simple detector of reversals: which of a person's later statements takes back which earlier one.
+
+It knows texts and their order, and nothing else. A later statement reverses an earlier one when both are on one topic (cosine of their vectors) and
+either the later one says that something changed ("now", "no longer", "rather than"), or the two take opposite stances (likes, wants; dislikes,
+avoids, without) on phrases that are close by their vectors.
+
+It is part of the benchmarks and not of Guardian, which supersedes nothing without a correction: it stands for the agent or the person who notices
+that a mind was changed. The thresholds were set once on half of the rows. Its errors are those of cosines: "prefers simple
+health apps" beside "dislikes complex health apps" looks like a reversal, and one taste quietly put in the place of another does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+# Cosine from which two statements are on one topic, and two phrases about one thing.
+SAME_TOPIC, SAME_THING = 0.5, 0.4
+# Fewer letters name no thing.
+_LEAST_PHRASE = 6
+_CHANGE = re.compile(
+    r"\b(now|no longer|any ?more|instead|revers\w+|changed|shift\w*|switch\w*|developed an?|used to|rather than|over)\b",
+    re.IGNORECASE,
+)
+_AGAINST = (
+    r"no longer|not|never|dislikes?|disliked|avoid(?:s|ing|ed)?|hates?|struggles? with|frustrat\w+ (?:by|with)|without|rather than|instead of"
+    r"|free from|over|less|tired of|distaste for|away from|reject(?:s|ing)?|stopped|against"
+)
+_FOR = (
+    r"prefers?|preferring|likes?|enjoy(?:s|ing|ed)?|loves?|values?|valuing|appreciates?|wants? to|interested in|seeks?|favou?rs?|finds?"
+    r"|focus(?:ed|ing|es)? on|motivated (?:by|to)|drawn to|believes?"
+)
+_STANCE = re.compile(rf"\b(?:(?P<against>{_AGAINST})|(?P<for>{_FOR}))\b", re.IGNORECASE)
+
+VectorOf = Callable[[str], Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """What a statement says of a thing."""
+
+    is_for: bool
+    thing: str
+
+
+def says_change(text: str) -> bool:
+    """Tell whether a statement says that something is no longer as it was."""
+    return _CHANGE.search(text) is not None
+
+
+def list_stances(text: str) -> list[Stance]:
+    """List the stances of a statement: each marker, and the words up to the next one or the end of the clause."""
+    stances: list[Stance] = []
+    for clause in re.split(r"[;.,]", text):
+        markers = list(_STANCE.finditer(clause))
+        is_denied = False  # "no longer" right before "enjoys" turns it round
+        for place, marker in enumerate(markers):
+            end = markers[place + 1].start() if place + 1 < len(markers) else len(clause)
+            thing = clause[marker.end() : end].strip(" :-")
+            if len(thing) >= _LEAST_PHRASE:
+                stances.append(Stance(is_for=marker["for"] is not None and not is_denied, thing=thing))
+            is_denied = marker["against"] is not None and not thing
+    return stances
+
+
+def list_texts(statements: Sequence[str]) -> list[str]:
+    """List every text whose vector will be asked for."""
+    return [*statements, *(stance.thing for text in statements for stance in list_stances(text))]
+
+
+def find_reversals(statements: Sequence[str], vector_of: VectorOf) -> list[tuple[int, int]]:
+    """Find the pairs (earlier, later) of which the later takes back the earlier."""
+    places = combinations(range(len(statements)), 2)
+    return [(old, new) for old, new in places if _reverses(statements[old], statements[new], vector_of)]
+
+
+def _reverses(old: str, new: str, vector_of: VectorOf) -> bool:
+    if score_cosine(vector_of(old), vector_of(new)) < SAME_TOPIC:
+        return False
+    return says_change(new) or any(
+        one.is_for != other.is_for and score_cosine(vector_of(one.thing), vector_of(other.thing)) >= SAME_THING
+        for one in list_stances(old)
+        for other in list_stances(new)
+    )
+
+
+def score_cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Give the cosine of two vectors."""
+    a, b = np.asarray(one), np.asarray(other)
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
