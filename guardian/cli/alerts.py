@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from rich.table import Table
+from rich.text import Text
 
 from guardian.cli.console import clean, out, print_json
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
@@ -38,7 +39,7 @@ def alerts(store: StoreOption = None, as_json: JsonOption = False) -> None:
         space = "" if one.scope is None else clean(one.scope)
         since = "" if one.since is None else f"{one.since:%Y-%m-%d %H:%M}"
         told = f"{clean(one.reason)}{' (stale: unknown by now)' if one.is_stale else ''}\n{link_runbook(one.kind, settings.alerts.runbook_url)}"
-        table.add_row(f"[{_STYLES[one.severity]}]{one.severity.value}[/]", one.kind.value, space, since, told)
+        table.add_row(Text(one.severity.value, style=_STYLES[one.severity]), one.kind.value, space, since, told)
     out.print(table)
 
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+import orjson
+
 from guardian.chat.port import LaterError
 from guardian.core.fact import load_verdict
 from guardian.core.model import Audited, Authority, Event, EventRef, Retracted, SourceKind
@@ -37,6 +39,7 @@ SOURCE_PREFIX = "/guardian/channels/"
 # Longest evidence of a finding, bytes of JSON; it is stored with the verdict.
 MAX_EVIDENCE_BYTES = 4_096
 _REASON = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_BASIS = re.compile(r"[ -~]{0,128}")
 
 
 class Answer(StrEnum):
@@ -215,7 +218,12 @@ class Auditor:
             return Answer.AWAY, None, str(exc), 0.0
         except TimeoutError:
             return Answer.TIMED_OUT, None, f"no answer in {self._limits.case_timeout_s:g} s", 0.0
-        except Exception as exc:  # noqa: BLE001 # channels are anybody's code: a fault of one costs its own say on this case
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return Answer.FAILED, None, "it was cancelled from within", None
+        except (Exception, SystemExit) as exc:  # noqa: BLE001 # channels are anybody's code: a fault of one costs its own say on this case
             # Of foreign errors the name alone: a message, or a traceback, may quote a memory.
             fault = str(exc) if isinstance(exc, GuardianError | _FaultyError) else type(exc).__name__
             return Answer.FAILED, None, fault, None
@@ -229,20 +237,31 @@ def check_finding(finding: Finding) -> Finding:
     """Check what a channel found.
 
     Raises:
-        ValueError: Its value lies outside [0, 1], its reason is no constant word, or its evidence is no small JSON.
+        ValueError: Its value lies outside [0, 1], its reason is no constant word, its evidence is no small JSON, or its basis no digest.
     """
     value = finding.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:  # which NaN is not
         raise _FaultyError("the value of a finding is a number from 0 to 1")
     if not _REASON.fullmatch(finding.reason):
         raise _FaultyError("the reason of a finding is a word of a-z, 0-9 and _")
+    if not isinstance(finding.basis, str) or not _BASIS.fullmatch(finding.basis):
+        raise _FaultyError("the basis of a finding is a digest: up to 128 printable characters of ASCII")
+    if not isinstance(finding.evidence, Mapping):
+        raise _FaultyError("the evidence of a finding is a mapping")
     try:
         size = len(json.dumps(dict(finding.evidence), allow_nan=False))
+        # Takes less than json does: what the verdict's event cannot hold would stop the worker.
+        orjson.dumps(_nest(dict(finding.evidence)))
     except (TypeError, ValueError, RecursionError) as exc:
         raise _FaultyError("the evidence of a finding is plain JSON") from exc
     if size > MAX_EVIDENCE_BYTES:
         raise _FaultyError(f"the evidence of a finding has at most {MAX_EVIDENCE_BYTES} bytes")
     return finding
+
+
+def _nest(evidence: dict[str, Any]) -> Any:
+    """Give it as deep as it lies in an event, and some more."""
+    return [[[[[[[[evidence]]]]]]]]
 
 
 def is_said(standing: Sequence[Standing], channel: Channel, basis: str = "") -> bool:

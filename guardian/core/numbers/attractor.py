@@ -14,6 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+# A slope from which any wrong record makes every episode wrong; a steeper one leads to the same end, and to sums beyond floats.
+_STEEPEST = 1e12
+
 
 def err(p: float, *, kappa: float, base_error: float) -> float:
     """Give e(p) = min(1, e0 + kappa p), the error rate at a corrupted share p."""
@@ -36,11 +39,12 @@ def find_attractor(*, kappa: float, leniency: float, sensitivity: float, base_er
         sensitivity: s = P(accepted | right), in [0, 1].
         base_error: e0, error rate with clean memories, in [0, 1].
     """
+    kappa = min(kappa, _STEEPEST)
     a = kappa * (leniency - sensitivity)
     b = base_error * (leniency - sensitivity) + sensitivity - kappa * leniency
     c = -base_error * leniency
     # A root beyond the point where e(p) is 1 belongs to a model that the cap has left.
-    inside = [root for root in _solve(a, b, c) if 0 <= root <= 1 and base_error + kappa * root <= 1 + 1e-12]
+    inside = [abs(root) for root in _solve(a, b, c) if 0 <= root <= 1 and base_error + kappa * root <= 1 + 1e-12]
     return min(inside, default=1.0)
 
 

@@ -43,7 +43,8 @@ def estimate_share(hits: int, n: int, *, least: int = 1, z: float = Z95) -> Esti
     share, zz = hits / n, z * z / n
     middle = (share + zz / 2) / (1 + zz)
     half = z / (1 + zz) * math.sqrt(share * (1 - share) / n + zz / (4 * n))
-    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n)
+    # At the edges the bound is the share itself, which the sums miss by a rounding.
+    return Estimate(share, max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < n else 1.0, n)
 
 
 def correct_share(observed: Estimate, *, sensitivity: float, specificity: float) -> Estimate:

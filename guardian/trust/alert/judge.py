@@ -205,8 +205,9 @@ def _judge_echo(look: _Look) -> Finding:
     else:
         is_quiet = top_k.value is None or top_k.value < policy.echo_clear
         reading = read(is_raised=is_back or is_open is True, is_clear=is_quiet and not is_open)
+    lead = "what was corrected still answers" if is_back or not is_open else "the bank echoes what its own grades inflate"
     reason = (
-        f"what was corrected still answers: superseded families hold {show(top_k)} of what reads returned; "
+        f"{lead}: superseded families hold {show(top_k)} of what reads returned; "
         f"the Echo Gap's conditions E[b | wrong] {show(found.bias_of_wrong)} and Cov(b, n | wrong) {show(found.bias_with_reuse)}"
         f"{' are both above 0 and feedback is proven' if is_open else ''}."
     )

@@ -99,15 +99,29 @@ def _digest(pages: Iterable[Sequence[Sequence[Any]]], width: int, max_rows: int)
 
 def _open_sqlite(request: dict[str, Any]) -> Any:
     path = Path(request["database"]).resolve()
+    _require_whole(path)
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, isolation_level=None)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, _MAX_DEPTH)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    connection.execute("SELECT count(*) FROM sqlite_master")  # a file that is no database is only found out by reading
+    # A file that is no database is only found out by reading.
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+        raise sqlite3.DatabaseError("there is no table in it")
+    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    # What is cut off reads as NULL.
+    if pages * size > path.stat().st_size:
+        raise sqlite3.DatabaseError("the file is shorter than it says: the copy was cut short")
     connection.set_authorizer(_authorize)
     return connection
+
+
+def _require_whole(path: Path) -> None:
+    """Refuse a file that is half of a database: an immutable one is read without its write-ahead log, so what is in there would not be seen."""
+    log = path.with_name(path.name + "-wal")
+    if log.is_file() and log.stat().st_size:
+        raise sqlite3.DatabaseError(f"part of it lies in {log.name}; make the copy with VACUUM INTO")
 
 
 def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:

@@ -119,7 +119,7 @@ class Sandbox:
         """Run a query behind the second wall alone; `run` is what callers want.
 
         Raises:
-            DependencyError: The process could not be started, or the database cannot be opened.
+            DependencyError: The process could not be started, or the database cannot be opened, or not in time.
         """
         limits = self.limits
         request = {
@@ -145,8 +145,9 @@ class Sandbox:
         try:
             async with asyncio.timeout(limits.timeout_s + _START_S):
                 answer, _ = await process.communicate(json.dumps(request).encode())
-        except TimeoutError:
-            return Run(status=Status.TIMED_OUT, detail=f"longer than {limits.timeout_s:g} s")
+        except TimeoutError as exc:
+            # A query's own time ends by the alarm in its process: what is here still has not begun one, which is held against no query.
+            raise DependencyError("the database for queries of episodes did not open in time", dependency="database") from exc
         finally:
             if process.returncode is None:
                 process.kill()

@@ -7,6 +7,7 @@ locking reads. A statement that cannot be parsed is refused as well.
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,8 @@ from sqlglot.errors import SqlglotError
 
 # The parser underlines what it did not expect, for terminals.
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# The parser warns of what it does not know in the words of the query, which are an episode's and belong into no log.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 # Longest query looked at, characters.
 MAX_CHARACTERS = 20_000
 
@@ -89,7 +92,7 @@ _FORBIDDEN = (
     "pg_notify", "pg_create", "pg_drop", "pg_logical", "pg_switch", "pg_backup", "pg_promote", "pg_export", "pg_file", "lo_", "dblink",
     "set_config", "query_to_xml", "table_to_xml", "database_to_xml", "cursor_to_xml", "schema_to_xml", "currval", "nextval", "setval",
     "read_", "glob", "getenv", "sniff_csv", "parquet_", "sqlite_scan", "sqlite_attach", "postgres_", "mysql_", "iceberg_", "delta_",
-    "http_", "query", "query_table", "duckdb_secrets", "duckdb_settings", "which_secret", "st_read", "shell", "system",
+    "ts_stat", "ts_rewrite", "crosstab", "connectby", "http_", "query", "query_table", "duckdb_secrets", "duckdb_settings", "which_secret", "st_read", "shell", "system",
 )  # fmt: skip
 # Tables that hold secrets or files rather than data.
 _FORBIDDEN_TABLES = ("pg_authid", "pg_shadow", "pg_user_mapping", "pg_hba_file_rules", "pg_file_settings", "pg_largeobject")

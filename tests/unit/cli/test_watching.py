@@ -105,4 +105,6 @@ def test_what_stands_is_listed_worst_first(tmp_path: Path, capsys: pytest.Captur
     assert call(["alerts", "--store", store]) == 0
     shown = capsys.readouterr().out
     assert shown.index("near_attractor") < shown.index("echo") < shown.index("drift_unknown")
+    severities = [line.split()[0] for line in shown.splitlines() if line[:1] not in {"", " "}]
+    assert severities == ["severity", "critical", "warning", "info"]
     assert "shop [b]" in shown.replace("\n", " ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +49,7 @@ def say(value: float, **more: Any) -> Callable[[Case], Finding]:
     return lambda _case: Finding(value=value, reason="checked", **more)
 
 
-def fail(error: Exception) -> Callable[[Case], Finding]:
+def fail(error: BaseException) -> Callable[[Case], Finding]:
     """Fail always."""
 
     def act(case: Case) -> Finding:
@@ -212,6 +213,16 @@ async def test_the_task_may_be_named_in_the_metadata() -> None:
         (lambda _: Finding(value=0.5, reason="Because of the text"), Answer.FAILED, 1),
         (say(0.5, evidence={"x": object()}), Answer.FAILED, 1),
         (say(0.5, evidence={"x": "y" * MAX_EVIDENCE_BYTES}), Answer.FAILED, 1),
+        (say(0.5, evidence={"x": "\ud800"}), Answer.FAILED, 1),
+        (say(0.5, evidence={"x": 1 << 70}), Answer.FAILED, 1),
+        (say(0.5, evidence={1: 2}), Answer.FAILED, 1),
+        (say(0.5, evidence=[("x", 1)]), Answer.FAILED, 1),
+        (say(0.5, evidence=functools.reduce(lambda inner, _: {"x": inner}, range(250), {})), Answer.FAILED, 1),
+        (say(0.5, basis=5), Answer.FAILED, 1),
+        (say(0.5, basis="\ud800"), Answer.FAILED, 1),
+        (lambda _: 7, Answer.FAILED, 1),
+        (fail(asyncio.CancelledError()), Answer.FAILED, 1),
+        (fail(SystemExit(3)), Answer.FAILED, 1),
         (lambda _: None, Answer.SILENT, 1),
     ],
 )
@@ -228,6 +239,34 @@ async def test_a_fault_of_a_channel_costs_its_own_say_alone(act: Any, answer: An
     assert sorted((one.channel, one.answer) for one in told) == [("checker", answer), ("other", Answer.JUDGED)]
     assert len(faulty.seen) == asked
     assert "the text" not in repr(told)
+
+
+async def test_what_passed_can_be_sent() -> None:
+    """Evidence as deep, and of such numbers and characters, as is let through is held by the verdict's event, and read again as it was."""
+    bank = Bank()
+    await bank.send(episode())
+    evidence = {"x": functools.reduce(lambda inner, _: {"x": inner}, range(10), {}), "y": 2**63, "z": "\x00\u202e🙂"}
+    (verdict,) = await audit(bank, Checker(say(0.5, evidence=evidence, basis="a" * 64)))
+    read = event_of(json.loads(encode_event(verdict)))
+    assert isinstance(read, Audited)
+    assert read.evidence == {**evidence, "reason": "checked", "version": "1", "basis": "a" * 64}
+
+
+async def test_a_stop_is_no_fault_of_a_channel() -> None:
+    """Whoever cancels the audit is obeyed."""
+    bank = Bank()
+    await bank.send(episode())
+
+    class Slow(Checker):
+        async def judge(self, case: Case) -> Finding | None:
+            await asyncio.Event().wait()
+            return None
+
+    task = asyncio.create_task(audit(bank, Slow(say(1)), limits=AuditLimits()))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_a_channel_that_hangs_is_cut_off() -> None:

@@ -83,6 +83,13 @@ def test_a_bank_that_nothing_stops_ends_wholly_wrong() -> None:
     assert err(0.9, kappa=2, base_error=0.5) == 1
 
 
+@pytest.mark.parametrize("kappa", [1.3, 1e12, 1e200, 1e308])
+def test_however_steep_the_feedback_the_attractor_is_a_plain_share(kappa: float) -> None:
+    """Wholly wrong from any base error; from none it stays at 0, which has no sign."""
+    assert find_attractor(kappa=kappa, leniency=0.76, sensitivity=0.9, base_error=0.32) == 1
+    assert str(find_attractor(kappa=kappa, leniency=0.76, sensitivity=0.9, base_error=0)) == "0.0"
+
+
 def test_retrieval_amplification_has_its_limits() -> None:
     """No bias, no amplification; a cold temperature and few wrong ones: up to (W + R) / W times the odds, never overflow."""
     assert amplify_retrieval(0, temperature=0.5, wrong=3, right=7) == pytest.approx(1)

@@ -34,6 +34,7 @@ def test_the_edges_stay_in_bounds() -> None:
     none, all_of = estimate_share(0, 20), estimate_share(20, 20)
     assert (none.low, all_of.high) == (0, 1)
     assert none.high == pytest.approx(0.161, abs=1e-3)
+    assert all((estimate_share(0, n).low, estimate_share(n, n).high) == (0, 1) for n in range(1, 3_000))
 
 
 def test_a_share_counted_with_a_faulty_test_is_corrected() -> None:

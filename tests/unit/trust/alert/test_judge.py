@@ -103,6 +103,12 @@ def test_each_kind_has_its_thresholds(kind: AlertKind, changed: dict[str, Any], 
     assert found.scope == "s"
 
 
+def test_an_echo_says_which_of_the_two_it_is() -> None:
+    """Where nothing was corrected, nobody is told that what was corrected still answers."""
+    assert judge(AlertKind.ECHO).reason.startswith("the bank echoes what its own grades inflate")
+    assert judge(AlertKind.ECHO, superseded_of_top_k=about(0.08)).reason.startswith("what was corrected still answers")
+
+
 def trend(*values: float, every: timedelta = timedelta(days=1)) -> list[TrendPoint]:
     """Give looks of the days before."""
     return [TrendPoint(START - (len(values) - place) * every, about(value)) for place, value in enumerate(values)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from guardian.errors import DependencyError
+from guardian.trust.sql import sandbox as sandbox_module
 from guardian.trust.sql.sandbox import Limits, Sandbox, Status
 from guardian.trust.sql.statement import Dialect
 
@@ -98,3 +102,41 @@ async def test_the_process_sees_no_environment(sandbox: Sandbox, monkeypatch: py
     monkeypatch.setenv("GUARDIAN_SECRET_OF_THE_TEST", "x")
     found = await sandbox.execute("SELECT getenv('GUARDIAN_SECRET_OF_THE_TEST')")
     assert found.status is not Status.OK or found.is_null
+
+
+def _cut_short(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2 + 1)
+
+
+def _leave_a_log(path: Path) -> None:
+    path.with_name(path.name + "-wal").write_bytes(b"rows")
+
+
+@pytest.mark.parametrize("spoil", [_cut_short, _leave_a_log, lambda path: os.truncate(path, 0)])
+async def test_half_a_copy_is_held_against_no_query(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    """Cut short it would read as NULL, without its log or its tables as if nothing were there: it is away instead."""
+    path = tmp_path / "music.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(SCHEMA)
+        database.executemany("INSERT INTO track VALUES (?, ?, ?)", ROWS)
+        database.commit()
+    spoil(path)
+    with pytest.raises(DependencyError, match="cannot be opened"):
+        await Sandbox(dialect=Dialect.SQLITE, database=str(path)).run("SELECT name FROM track")
+
+
+async def test_a_database_that_does_not_open_in_time_is_held_against_no_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe that nobody writes to stands for a disk that does not answer; the query was never begun."""
+    path = tmp_path / "music.db"
+    os.mkfifo(path)
+    monkeypatch.setattr(sandbox_module, "_START_S", 0.3)
+    with pytest.raises(DependencyError, match="did not open in time"):
+        await Sandbox(dialect=Dialect.SQLITE, database=str(path), limits=Limits(timeout_s=0.2)).run("SELECT name FROM track")
+
+
+async def test_words_of_a_query_are_in_no_log(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    """The parser warns of what it does not know, and would quote it."""
+    await sandbox.run("VACUUM INTO '/tmp/a-name-of-the-episode'")
+    assert "episode" not in caplog.text

@@ -87,6 +87,7 @@ POSTGRES = [
     "DO $$ BEGIN EXECUTE 'SET LOCAL statement_timeout = 0'; PERFORM pg_sleep(3600); END $$",
     "DO $$ BEGIN LOOP END LOOP; END $$",
     "SELECT query_to_xml('select pg_sleep(3600)', true, true, '')",
+    "SELECT count(*) FROM ts_stat('select to_tsvector(pg_sleep(3600)::text)')",
     "SELECT rolpassword FROM pg_authid",
     "ALTER ROLE clerk SUPERUSER",
 ]
