@@ -143,7 +143,13 @@ class Calibrator:
         self._clock = clock
 
     async def context(
-        self, query: str, task: Task | None = None, *, space: str, vector: tuple[float, ...] | None = None
+        self,
+        query: str,
+        task: Task | None = None,
+        *,
+        space: str,
+        vector: tuple[float, ...] | None = None,
+        limit: int | None = None,
     ) -> Admission:
         """Give what memory may say to a question, and note it in the ledger.
 
@@ -154,16 +160,18 @@ class Calibrator:
             task: What is known of it; what is open goes to the classifier, and what stays open is read on the careful side.
             space: The memory bank.
             vector: The question's embedding, where the caller has it.
+            limit: Most records of this one context; None for the policy's.
 
         Raises:
             DependencyError: The store or the classifier's model is away.
         """
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
+        policy = self.policy if limit is None else replace(self.policy, limit=limit)
         dense = await self._embed(query, vector)
         known = await self._settle_task(query, task or Task(), dense)
-        setting = Setting(task=known, policy=self.policy, at=self.policy.at or asked_at)
+        setting = Setting(task=known, policy=policy, at=policy.at or asked_at)
         found = await find(self.store, query, dense, setting, space=space)
-        prompt, ruling = compile_prompt(found.ruling, self.policy, count_tokens=self._count_tokens)
+        prompt, ruling = compile_prompt(found.ruling, policy, count_tokens=self._count_tokens)
         admission = Admission(
             space=space,
             task=known,
@@ -200,14 +208,32 @@ class Calibrator:
             DependencyError: The ledger is away.
         """
         given = {decision.candidate.memory_id for decision in admission.rendered}
+        against = overridden or not given.issuperset(used or ())
+        return await self.judge(admission.id, value, space=admission.space, judged_by=judged_by, used=used, overridden=against)
+
+    async def judge(
+        self,
+        context: str,
+        value: float,
+        *,
+        space: str,
+        judged_by: str,
+        used: Sequence[str] | None = None,
+        overridden: bool = False,
+    ) -> ContextJudged:
+        """Note an outcome of a context that only its id is left of; what was rendered is the caller's to compare.
+
+        Raises:
+            DependencyError: The ledger is away.
+        """
         judged = ContextJudged(
-            space=admission.space,
-            context=admission.id,
+            space=space,
+            context=context,
             judged_at=self._clock().astimezone(UTC),
             value=value,
             judged_by=judged_by,
             used=None if used is None else tuple(used),
-            overridden=overridden or not given.issuperset(used or ()),
+            overridden=overridden,
         )
         if self._publisher is not None:
             await self._publisher.publish([pack_entry(judged)])
