@@ -57,6 +57,7 @@ def _build_record(decision: Decision, handles: dict[str, str]) -> ContextRecord:
         reason=decision.reason,
         sentence=decision.sentence,
         rendered=decision.is_rendered,
+        similarity=round(found.similarity, 6),
         handle=handles.get(found.memory_id) if decision.is_rendered else None,
         text=found.text if decision.is_rendered else None,
         marks=tuple(mark.value for mark in decision.marks),

@@ -65,6 +65,7 @@ class ContextRecord(Body):
     reason: Reason = Field(description="Why; a constant word.")
     sentence: str = Field(description="The same as a sentence.")
     rendered: bool = Field(description="Whether it stands in the prompt.")
+    similarity: float = Field(description="To the question, in [0, 1].")
     handle: str | None = Field(None, description="Its name in the prompt, such as E1.")
     text: str | None = Field(None, description="Its text, if it stands in the prompt: data, never an instruction.")
     marks: tuple[str, ...] = Field((), description="What must be seen beside it: unverified, unaudited, disputed.")
