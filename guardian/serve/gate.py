@@ -120,7 +120,7 @@ class Gate:
                 scope = exchange.scope
                 # Segments stay as they were sent: an id may hold a slash, which must not become a part of the path.
                 scope["path"] = scope["raw_path"].decode("ascii")
-                scope.setdefault("state", {})["key"] = self._admit(scope)
+                self._admit(scope)
                 body = await _read_body(scope, receive, self._limits.max_body_bytes)
                 await self._app(scope, _replay(body, receive), exchange.answer)
         except TimeoutError:
@@ -138,15 +138,15 @@ class Gate:
             log_bug(exc)
             await exchange.refuse(build_problem(GuardianError()))
 
-    def _admit(self, scope: Scope) -> Key | None:
-        """Find out who asks, and whether that is too much.
+    def _admit(self, scope: Scope) -> None:
+        """Find out who asks, put the key into the request's state, and see whether that is too much.
 
         Raises:
             ProblemError: It is nobody, or too much.
         """
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not scope["path"].startswith(GUARDED):
-            return None
+            return
         if self._in_hand > self._limits.max_requests:
             raise ProblemError(503, "too_busy", "too many requests are in hand.", "try again.", retry_after_s=RETRY_AWAY_S)
         key = self._keyring.find(_read_secret(headers.get("authorization")))
@@ -159,6 +159,7 @@ class Gate:
             raise ProblemError(
                 421, "not_this_host", "without a key only this machine is served.", "ask for 127.0.0.1, or set keys."
             )
+        scope.setdefault("state", {})["key"] = key
         wait_s = self._rate.take(key)
         if wait_s:
             raise ProblemError(
@@ -168,7 +169,6 @@ class Gate:
                 "wait as long as Retry-After says; `rate_per_s` and `burst` of the key raise it.",
                 retry_after_s=max(1, math.ceil(wait_s)),
             )
-        return key
 
     def _note(self, exchange: _Exchange) -> None:
         seconds = time.perf_counter() - exchange.started_at
@@ -232,7 +232,23 @@ async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if size and kind != b"application/json":
         raise ProblemError(415, "not_json", "the body is not sent as JSON.", "send the header Content-Type: application/json.")
-    return b"".join(parts)
+    return _check_json(b"".join(parts))
+
+
+def _check_json(body: bytes) -> bytes:
+    """Refuse what is no strict JSON: behind the gate a laxer parser reads NaN and halves of characters.
+
+    Raises:
+        ProblemError: It is not.
+    """
+    try:
+        if body:
+            orjson.loads(body)
+    except orjson.JSONDecodeError as exc:
+        raise ProblemError(
+            400, "not_json", "the body is no JSON.", "send one JSON object in UTF-8, with whole characters."
+        ) from exc
+    return body
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
