@@ -79,16 +79,16 @@ def test_it_does_what_langgraphs_own_store_does(store: BaseStore) -> None:
     looks: list[Callable[[BaseStore], Any]] = [
         lambda each: describe([item for item in [each.get(namespace, key) for namespace, key, _ in ITEMS] if item]),
         lambda each: each.get(("eve",), "gone"),
-        lambda each: each.get(("ann",), "arabica"),
         lambda each: describe(each.search(("ann",))),
         lambda each: describe(each.search((), filter={"year": 2026})),
-        lambda each: describe(each.search((), filter={"year": {"$gte": 2025}})),
-        lambda each: describe(each.search((), filter={"year": {"$ne": 2026}})),
+        lambda each: describe(each.search(("ann", "prices"), filter={"year": {"$gte": 2026}})),
+        lambda each: describe(each.search(("eve",), filter={"year": {"$lt": 2025, "$ne": 2023}})),
         lambda each: len(each.search((), limit=2, offset=1)),
         lambda each: sorted(each.list_namespaces()),
         lambda each: sorted(each.list_namespaces(prefix=("ann",))),
         lambda each: sorted(each.list_namespaces(suffix=("prices",))),
         lambda each: sorted(each.list_namespaces(max_depth=1)),
+        lambda each: each.get(("ann",), "arabica"),  # last: LangGraph's own store lists a namespace that was only asked for
     ]
     for number, look in enumerate(looks):
         assert look(store) == look(own), number
@@ -227,7 +227,8 @@ def test_its_answers_have_the_form_of_mem0s(memory: Any, real: Any) -> None:
         assert each.get_all(filters=user) == {"results": []}
     theirs, own = told
     for call, answer in theirs.items():
-        assert set(answer) - {"actor_id", "updated_at", "is_deleted", "id", "role"} <= set(own[call]), call
+        told_by_mem0 = {name for name, value in answer.items() if value is not None}
+        assert told_by_mem0 - {"actor_id", "updated_at", "is_deleted", "id", "role"} <= set(own[call]), call
         for name in ("memory", "user_id", "event", "old_memory", "new_memory"):
             assert own[call].get(name) == answer.get(name), (call, name)
 
