@@ -6,11 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+import structlog
+
 from guardian.contracts.codec import encode_event
 from guardian.core.intake import Disposition
 from guardian.core.model import Event
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Events in hand beyond which a reader waits, too; 2 KiB each.
+_MAX_POSTED = 1_000
 
 Forward = Callable[[Sequence[tuple[bytes, str]]], Awaitable[None]]  # (event bytes, space) to the canonical topic
 
@@ -58,14 +65,27 @@ class PipelineSink:
 
     async def send(self, event: Event) -> Disposition | None:
         """Decide the event; durable when it returns."""
-        task = asyncio.create_task(self._decide(event))
-        self._in_hand.add(task)
-        task.add_done_callback(self._drop)
-        return await asyncio.shield(task)
+        return await asyncio.shield(self._start(event))
+
+    async def post(self, event: Event) -> None:
+        """Have the event decided before whatever is sent later, without waiting for it, unless very much is in hand.
+
+        For reads: an answer does not wait until a large correction is written, and a failure costs no more than an inferred parent.
+        """
+        task = self._start(event)
+        task.add_done_callback(_tell_failure)
+        if len(self._in_hand) > _MAX_POSTED:
+            await asyncio.wait({task})
 
     async def close(self) -> None:
         """Wait for what is in hand."""
         await asyncio.gather(*self._in_hand, return_exceptions=True)
+
+    def _start(self, event: Event) -> asyncio.Task[Disposition]:
+        task = asyncio.create_task(self._decide(event))
+        self._in_hand.add(task)
+        task.add_done_callback(self._drop)
+        return task
 
     async def _decide(self, event: Event) -> Disposition:
         async with self._turn:
@@ -77,3 +97,8 @@ class PipelineSink:
         self._in_hand.discard(task)
         if not task.cancelled():
             task.exception()  # seen: its caller may be gone
+
+
+def _tell_failure(task: asyncio.Task[Disposition]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("read.not_decided", error=type(error).__name__)

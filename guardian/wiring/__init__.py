@@ -7,7 +7,7 @@ from guardian.wiring.drift import build_watch_policy, build_watch_setup
 from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.read import build_calibrator, build_read_policy
-from guardian.wiring.serve import build_keyring, choose_mcp_key, open_access, run_mcp, run_serve
+from guardian.wiring.serve import build_access, build_keyring, choose_mcp_key, open_access, run_mcp, run_serve
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
     build_embedder,
@@ -21,6 +21,7 @@ from guardian.wiring.state import (
 from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipeline, run_worker
 
 __all__ = [
+    "build_access",
     "build_author",
     "build_budget",
     "build_calibrator",

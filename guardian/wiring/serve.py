@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from guardian.core.model import Read
 from guardian.embed.port import Embedder
 from guardian.errors import ConfigError
 from guardian.ports import Store
@@ -50,8 +49,18 @@ def build_own_key(name: str, *rights: Right) -> Key:
 
 
 def build_keyring(settings: Settings) -> Keyring:
-    """Build all keys; without any, whoever asks may read and write as an agent."""
+    """Build all keys; without any, whoever asks may read and write as an agent.
+
+    Raises:
+        ConfigError: Two have the same secret.
+    """
     keys = [build_key(name, key) for name, key in settings.serve.keys.items()]
+    if len({key.digest for key in keys}) < len(keys):
+        raise ConfigError(
+            "two keys have the same secret, so nobody knows which of them is meant.",
+            setting="GUARDIAN_SERVE__KEYS",
+            mend="give each key its own.",
+        )
     return Keyring(keys, anonymous=None if keys else build_own_key("local", Right.READ, Right.WRITE))
 
 
@@ -91,7 +100,7 @@ async def open_access(settings: Settings, place: str | None = None) -> AsyncIter
         stack.push_async_callback(store.close)
         await store.open()
         producer = await stack.enter_async_context(open_producer(settings)) if to_topic else None
-        access = _build_access(settings, store, embedder, producer)
+        access = build_access(settings, store, embedder, producer)
         stack.push_async_callback(access.sink.close)
         yield access
 
@@ -108,20 +117,17 @@ def _settle_place(settings: Settings, place: str | None) -> tuple[Settings, bool
     return settings.model_copy(update={"store": place_store(settings.store, place)}), to_topic
 
 
-def _build_access(settings: Settings, store: Store, embedder: Embedder | None, producer: Producer | None) -> Access:
+def build_access(settings: Settings, store: Store, embedder: Embedder | None, producer: Producer | None) -> Access:
+    """Build the access over an open store; with a producer events go to the topic, else they are decided here."""
     publisher = None if producer is None else build_publisher(settings, producer)
-    sink = (
-        PipelineSink(build_pipeline(settings, store, embedder, None))
-        if producer is None
-        else TopicSink(functools.partial(forward_events, settings, producer))
-    )
-
-    async def decide_read(read: Read) -> None:
-        await sink.send(read)
-
-    calibrator = build_calibrator(
-        settings, store, embedder=embedder, publisher=publisher, on_read=decide_read if producer is None else None
-    )
+    sink: TopicSink | PipelineSink
+    on_read = None
+    if producer is not None:
+        sink = TopicSink(functools.partial(forward_events, settings, producer))
+    else:
+        sink = PipelineSink(build_pipeline(settings, store, embedder, None))
+        on_read = sink.post
+    calibrator = build_calibrator(settings, store, embedder=embedder, publisher=publisher, on_read=on_read)
     return Access(
         calibrator=calibrator,
         sink=sink,

@@ -45,10 +45,7 @@ async def memory(tmp_path: Path) -> Access:
     await store.open()
     sink = PipelineSink(Pipeline(store=store, policy_of=lambda _: POLICY))
 
-    async def tell(read: Any) -> None:
-        await sink.send(read)
-
-    calibrator = Calibrator(store, publisher=LedgerFile(tmp_path), on_read=tell, clock=lambda: START + timedelta(days=1))
+    calibrator = Calibrator(store, publisher=LedgerFile(tmp_path), on_read=sink.post, clock=lambda: START + timedelta(days=1))
     return Access(
         calibrator=calibrator,
         sink=sink,

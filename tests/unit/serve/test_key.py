@@ -95,6 +95,13 @@ def test_a_key_by_digest_and_one_by_secret_are_the_same() -> None:
     assert all(ring.anonymous is None for ring in rings)
 
 
+def test_two_keys_of_one_secret_are_refused() -> None:
+    """Whose word it would be, nobody could say."""
+    keys = {name: KeySettings(secret=SECRET) for name in ("a", "b")}
+    with pytest.raises(ConfigError, match="same secret"):
+        build_keyring(Settings(serve=ServeSettings(keys=keys)))
+
+
 def test_secrets_are_never_shown() -> None:
     """Neither settings nor keys print a secret."""
     settings = ServeSettings(keys={"k": KeySettings(secret=SECRET)})
