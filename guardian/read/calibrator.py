@@ -7,6 +7,7 @@ on what was found, compiles the prompt, and leaves a line in the ledger. `guardi
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -143,13 +144,7 @@ class Calibrator:
         self._clock = clock
 
     async def context(
-        self,
-        query: str,
-        task: Task | None = None,
-        *,
-        space: str,
-        vector: tuple[float, ...] | None = None,
-        limit: int | None = None,
+        self, query: str, task: Task | None = None, *, space: str, vector: tuple[float, ...] | None = None
     ) -> Admission:
         """Give what memory may say to a question, and note it in the ledger.
 
@@ -160,18 +155,16 @@ class Calibrator:
             task: What is known of it; what is open goes to the classifier, and what stays open is read on the careful side.
             space: The memory bank.
             vector: The question's embedding, where the caller has it.
-            limit: Most records of this one context; None for the policy's.
 
         Raises:
             DependencyError: The store or the classifier's model is away.
         """
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
-        policy = self.policy if limit is None else replace(self.policy, limit=limit)
         dense = await self._embed(query, vector)
         known = await self._settle_task(query, task or Task(), dense)
-        setting = Setting(task=known, policy=policy, at=policy.at or asked_at)
+        setting = Setting(task=known, policy=self.policy, at=self.policy.at or asked_at)
         found = await find(self.store, query, dense, setting, space=space)
-        prompt, ruling = compile_prompt(found.ruling, policy, count_tokens=self._count_tokens)
+        prompt, ruling = compile_prompt(found.ruling, self.policy, count_tokens=self._count_tokens)
         admission = Admission(
             space=space,
             task=known,
@@ -210,6 +203,14 @@ class Calibrator:
         given = {decision.candidate.memory_id for decision in admission.rendered}
         against = overridden or not given.issuperset(used or ())
         return await self.judge(admission.id, value, space=admission.space, judged_by=judged_by, used=used, overridden=against)
+
+    def limited(self, limit: int | None) -> Calibrator:
+        """Give the same calibrator with another most number of records; itself for None."""
+        if limit is None:
+            return self
+        other = copy.copy(self)
+        other.policy = replace(self.policy, limit=limit)
+        return other
 
     async def judge(
         self,

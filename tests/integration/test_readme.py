@@ -90,6 +90,7 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "holdings",
         "simulate",
         "drift",
+        "alerts",
         "audit",
         "cards",
     }
