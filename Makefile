@@ -55,6 +55,7 @@ imports: $(FULL)
 
 schemas: $(FULL)
 	$(BIN)/python -m guardian.contracts.schema --check
+	$(BIN)/python -m guardian.serve.openapi --check
 
 dashboards: $(FULL)
 	$(BIN)/python -m deploy.grafana.generate --check

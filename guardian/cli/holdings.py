@@ -55,7 +55,7 @@ async def _collect(settings: Settings, place: str | None, space: str | None, mem
 
 def has_broker(settings: Settings) -> bool:
     """Tell whether the settings name a broker; the default address alone means nobody has said that there is one."""
-    return "kafka" in settings.model_fields_set and "bootstrap" in settings.kafka.model_fields_set
+    return settings.has_broker
 
 
 async def collect_holdings(settings: Settings, place: str | None, erasures: Sequence[Erasure]) -> list[Holding]:

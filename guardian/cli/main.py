@@ -32,6 +32,7 @@ from guardian.cli.ledger import ledger
 from guardian.cli.migrate import migrate
 from guardian.cli.replay import replay
 from guardian.cli.search import search
+from guardian.cli.serve import mcp, serve
 from guardian.cli.settings import settings
 from guardian.cli.show import show
 from guardian.cli.simulate import simulate
@@ -60,6 +61,8 @@ for command in (
     show,
     search,
     context,
+    serve,
+    mcp,
     export,
     erase,
     holdings,

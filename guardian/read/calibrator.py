@@ -7,6 +7,7 @@ on what was found, compiles the prompt, and leaves a line in the ledger. `guardi
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -210,14 +211,40 @@ class Calibrator:
             DependencyError: The ledger is away.
         """
         given = {decision.candidate.memory_id for decision in admission.rendered}
+        against = overridden or not given.issuperset(used or ())
+        return await self.judge(admission.id, value, space=admission.space, judged_by=judged_by, used=used, overridden=against)
+
+    def limited(self, limit: int | None) -> Calibrator:
+        """Give the same calibrator with another most number of records; itself for None."""
+        if limit is None:
+            return self
+        other = copy.copy(self)
+        other.policy = replace(self.policy, limit=limit)
+        return other
+
+    async def judge(
+        self,
+        context: str,
+        value: float,
+        *,
+        space: str,
+        judged_by: str,
+        used: Sequence[str] | None = None,
+        overridden: bool = False,
+    ) -> ContextJudged:
+        """Note an outcome of a context that only its id is left of; what was rendered is the caller's to compare.
+
+        Raises:
+            DependencyError: The ledger is away.
+        """
         judged = ContextJudged(
-            space=admission.space,
-            context=admission.id,
+            space=space,
+            context=context,
             judged_at=self._clock().astimezone(UTC),
             value=value,
             judged_by=judged_by,
             used=None if used is None else tuple(used),
-            overridden=overridden or not given.issuperset(used or ()),
+            overridden=overridden,
         )
         if self._publisher is not None:
             await self._publisher.publish([pack_entry(judged)])

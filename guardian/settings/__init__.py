@@ -11,6 +11,7 @@ from guardian.settings.loading import TOML_NAME, Settings, load_settings
 from guardian.settings.read import ReadSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
 from guardian.settings.section import Section
+from guardian.settings.serve import KeySettings, ServeSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
 
@@ -25,10 +26,12 @@ __all__ = [
     "IngressSettings",
     "JudgeSettings",
     "KafkaSettings",
+    "KeySettings",
     "LimitSettings",
     "PolicySettings",
     "ReadSettings",
     "Section",
+    "ServeSettings",
     "Settings",
     "StoreSettings",
     "TrustSettings",

@@ -26,6 +26,7 @@ from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.induce import InduceSettings
 from guardian.settings.read import ReadSettings
 from guardian.settings.rule import PolicySettings, TrustSettings
+from guardian.settings.serve import ServeSettings
 from guardian.settings.state import EmbeddingSettings, StoreSettings
 from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettings, WebSettings
 
@@ -53,6 +54,7 @@ class Settings(BaseSettings):
     drift: DriftSettings = Field(default_factory=DriftSettings)
     alerts: AlertSettings = Field(default_factory=AlertSettings)
     read: ReadSettings = Field(default_factory=ReadSettings)
+    serve: ServeSettings = Field(default_factory=ServeSettings)
     maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."
@@ -76,6 +78,11 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments win over the environment, which wins over the file."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether somebody named a broker; the default address alone means that nobody has said there is one."""
+        return "kafka" in self.model_fields_set and "bootstrap" in self.kafka.model_fields_set
 
     def policy_for(self, space: str) -> Policy:
         """Build the policy of a space: the first matching entry of `spaces`, else the general trust."""

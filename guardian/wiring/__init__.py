@@ -7,6 +7,7 @@ from guardian.wiring.drift import build_watch_policy, build_watch_setup
 from guardian.wiring.induce import build_author, build_card_asks, build_card_chat, build_card_side, build_inducer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.read import build_calibrator, build_read_policy
+from guardian.wiring.serve import build_access, build_keyring, choose_mcp_key, open_access, run_mcp, run_serve
 from guardian.wiring.source import build_map, build_rows_source, build_schemas, build_translator
 from guardian.wiring.state import (
     build_embedder,
@@ -20,6 +21,7 @@ from guardian.wiring.state import (
 from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipeline, run_worker
 
 __all__ = [
+    "build_access",
     "build_author",
     "build_budget",
     "build_calibrator",
@@ -33,6 +35,7 @@ __all__ = [
     "build_inducer",
     "build_kafka_options",
     "build_kafka_security",
+    "build_keyring",
     "build_map",
     "build_pipeline",
     "build_policy_of",
@@ -46,8 +49,10 @@ __all__ = [
     "build_watch_policy",
     "build_watch_setup",
     "build_worker_setup",
+    "choose_mcp_key",
     "forward_events",
     "locate_state",
+    "open_access",
     "open_aim",
     "open_auditor",
     "open_channel",
@@ -55,5 +60,7 @@ __all__ = [
     "open_pipeline",
     "open_producer",
     "place_store",
+    "run_mcp",
+    "run_serve",
     "run_worker",
 ]

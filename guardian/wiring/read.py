@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
+from guardian.core.model import Read
 from guardian.core.rules.utility import GOLD
 from guardian.embed.port import Embedder
 from guardian.ports import Publisher, Store
@@ -48,6 +50,7 @@ def build_calibrator(
     embedder: Embedder | None = None,
     classifier: TaskClassifier | None = None,
     publisher: Publisher | None = None,
+    on_read: Callable[[Read], Awaitable[None]] | None = None,
 ) -> Calibrator:
     """Build the calibrator over an open store; its ledger is the publisher's, else the folder's of the settings, if there is one."""
     folder, key = settings.read.ledger_dir, settings.read.query_key
@@ -59,6 +62,7 @@ def build_calibrator(
         embedder=embedder,
         classifier=classifier or build_classifier(settings, store),
         publisher=publisher,
+        on_read=on_read,
         query_key=None if key is None else key.get_secret_value().encode(),
         events_topic=settings.kafka.events_topic,
     )

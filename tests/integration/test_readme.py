@@ -41,15 +41,16 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: EmbeddedBroker) -> None:
-    """Run them all, one after the other; `make demo` stands for `guardian demo`, and the worker is stopped when it is ready."""
+    """Run them all, one after the other; `make demo` stands for `guardian demo`, and what serves is stopped when it is ready."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    port = choose_port()
+    port, serve_port = choose_port(), choose_port()
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")},
         "PYTHONPATH": str(ROOT),
         "GUARDIAN_KAFKA__BOOTSTRAP": broker.bootstrap,
         "GUARDIAN_KAFKA__SESSION_TIMEOUT_S": "6",
         "GUARDIAN_WEB__PORT": str(port),
+        "GUARDIAN_SERVE__PORT": str(serve_port),
     }
     expected = {"guardian doctor": 2}  # topics are applied two lines later
     ran = []
@@ -60,8 +61,13 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         command = [sys.executable, "-m", *shlex.split(line)]
         if line == "guardian worker":
             stop_when_ready(command, tmp_path, environment, port)
-        else:
-            done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False)
+        elif line.startswith("guardian serve "):
+            stop_when_ready(command, tmp_path, environment, serve_port)
+        else:  # `guardian mcp` ends with its input
+            nothing = subprocess.DEVNULL
+            done = subprocess.run(
+                command, cwd=tmp_path, env=environment, stdin=nothing, capture_output=True, timeout=120, check=False
+            )
             assert done.returncode == expected.get(line, 0), (line, done.stdout.decode(), done.stderr.decode())
         ran.append(line.split()[1])
     assert set(ran) == {
@@ -74,6 +80,8 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "doctor",
         "topics",
         "worker",
+        "serve",
+        "mcp",
         "settings",
         "dead-letters",
         "migrate",
@@ -82,6 +90,7 @@ def test_every_guardian_command_of_the_readme_works(tmp_path: Path, broker: Embe
         "holdings",
         "simulate",
         "drift",
+        "alerts",
         "audit",
         "cards",
     }
@@ -103,7 +112,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
 
 
 def stop_when_ready(command: list[str], folder: Path, environment: dict[str, str], port: int) -> None:
-    """Start a worker, wait until it says that it is ready, and stop it as an operator would."""
+    """Start what serves, wait until it says that it is ready, and stop it as an operator would."""
     with (folder / "worker.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
         try:
@@ -121,7 +130,7 @@ def stop_when_ready(command: list[str], folder: Path, environment: dict[str, str
 
 
 def is_ready(port: int) -> bool:
-    """Ask the worker's readiness page."""
+    """Ask the readiness page."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2) as answer:
             return bool(answer.status == 200)

@@ -11,6 +11,7 @@ import pytest
 
 from guardian.settings import Settings
 from guardian.telemetry.metrics import Metrics
+from guardian.telemetry.serve import ServeMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -57,7 +58,7 @@ def test_every_test_that_a_page_names_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=_id_of)
 def test_every_metric_that_a_page_names_exists(page: Path) -> None:
     """An alert on a metric that nobody has would never fire."""
-    rendered = Metrics().render().decode()
+    rendered = Metrics().render().decode() + ServeMetrics().render().decode()
     named = set(re.findall(r"\bguardian_(?!memory\b)[a-z_]+", page.read_text("utf-8")))
     assert {name for name in named if f"# TYPE {name} " not in rendered} == set()
 

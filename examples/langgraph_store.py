@@ -1,0 +1,221 @@
+"""A LangGraph store over Guardian: graphs keep their `store.put` and `store.search`, and memory gets provenance and corrections.
+
+```python
+with open_store(load_settings(), space="notes") as store:
+    graph = builder.compile(store=store)
+```
+
+What is kept as LangGraph has it: `get`, `put`, `search` with a query or without, filters with their operators, `delete`, `list_namespaces`,
+each sync and async. What differs, and is the point: an item that was corrected, or that derives from one that was, is neither found nor
+given any more; and a restatement adds nothing to a search. TTLs are not supported, as LangGraph lets a store say. An item's text is found as
+`guardian replay` finds it in LangGraph's own tables, so both give the same memories.
+
+Run it: `python examples/langgraph_store.py FOLDER`.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, Result, SearchItem, SearchOp
+
+from guardian.core.export import build_row
+from guardian.core.model import Status
+from guardian.core.point import PointKind
+from guardian.serve.access import Access, authorize
+from guardian.serve.body import SearchRequest, WriteRequest
+from guardian.serve.key import Key, Right
+from guardian.serve.problem import ProblemError
+from guardian.serve.thread import LoopThread
+from guardian.settings import Settings, load_settings
+from guardian.sources.formats.langgraph.item import name_memory, read_item
+from guardian.wiring import open_access
+
+Namespace = tuple[str, ...]
+# Tells Guardian what LangGraph's item does not say: kind, source, parents, subject, scope, as in the data of `memory.written`.
+Describe = Callable[[Namespace, Mapping[str, Any]], Mapping[str, Any]]
+_STANDING = frozenset({Status.ACTIVE.value, Status.VERIFIED.value})
+# A search looks for more than is asked, as filters and prefixes are applied to what it finds.
+_OVERFETCH, _MOST_HITS = 4, 100
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "$eq": operator.eq,
+    "$ne": operator.ne,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def say_agent(namespace: Namespace, value: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG001 # the callable's form
+    """Say of every item that the agent wrote it."""
+    return {"source": {"kind": "agent"}}
+
+
+class GuardianStore(BaseStore):
+    """A LangGraph store whose items are memories of one space.
+
+    Args:
+        thread: The loop in which the access lives; graphs call from loops and threads of their own.
+        access: Open.
+        key: Whose rights the graph has.
+        space: Where its memories lie.
+        describe: What else is known of an item.
+    """
+
+    def __init__(self, thread: LoopThread, access: Access, key: Key, *, space: str, describe: Describe = say_agent) -> None:
+        self._thread, self._access, self._key, self._space, self._describe = thread, access, key, space, describe
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations one after the other."""
+        return self._thread.run(self._do_all(tuple(ops)))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do the same for a caller with a loop."""
+        return await self._thread.wait(self._do_all(tuple(ops)))
+
+    async def _do_all(self, ops: Sequence[Op]) -> list[Result]:
+        return [await self._do(op) for op in ops]
+
+    async def _do(self, op: Op) -> Result:
+        match op:
+            case GetOp():
+                return await self._get(op)
+            case PutOp():
+                return await self._put(op)
+            case SearchOp():
+                return await (self._list_items(op) if op.query is None else self._search(op, op.query))
+            case ListNamespacesOp():
+                return await self._list_namespaces(op)
+
+    async def _put(self, op: PutOp) -> None:
+        memory_id = _name(op.namespace, op.key)
+        if op.value is None:
+            await self._access.delete(self._key, self._space, memory_id)
+            return
+        now = datetime.now(UTC).isoformat()
+        item = read_item({"namespace": list(op.namespace), "key": op.key, "value": dict(op.value), "updated_at": now})
+        kept = {"namespace": list(op.namespace), "key": op.key, "value": dict(op.value)}
+        body = {"memory_id": memory_id, "text": item.text, "metadata": {"langgraph": kept}}
+        asked = WriteRequest.model_validate({**body, **self._describe(op.namespace, op.value)})
+        await self._access.write(self._key, self._space, asked)
+
+    async def _get(self, op: GetOp) -> Item | None:
+        try:
+            known = await self._access.explain(self._key, self._space, _name(op.namespace, op.key))
+        except ProblemError as exc:
+            if exc.status == 404:
+                return None
+            raise
+        told = [revision for revision in known.revisions if revision.current and revision.status in _STANDING]
+        if not told or "langgraph" not in told[0].metadata:
+            return None
+        times = [revision.observed_at for revision in known.revisions if revision.observed_at is not None]
+        kept = told[0].metadata["langgraph"]
+        return Item(
+            value=kept["value"],
+            key=kept["key"],
+            namespace=tuple(kept["namespace"]),
+            created_at=datetime.fromisoformat(min(times)),
+            updated_at=datetime.fromisoformat(told[0].observed_at or max(times)),
+        )
+
+    async def _search(self, op: SearchOp, query: str) -> list[SearchItem]:
+        most = min(_MOST_HITS, (op.offset + op.limit) * _OVERFETCH)
+        found = await self._access.search(self._key, self._space, SearchRequest(text=query, limit=most))
+        items = []
+        for hit in found.hits:
+            kept = hit.metadata.get("langgraph")
+            if kept is not None and _fits(kept, op):
+                seen = await self._get(GetOp(tuple(kept["namespace"]), kept["key"]))
+                if seen is not None:
+                    items.append(_with_score(seen, hit.score))
+        return items[op.offset : op.offset + op.limit]
+
+    async def _list_items(self, op: SearchOp) -> list[SearchItem]:
+        places = sorted(
+            (kept["namespace"], kept["key"]) for kept in [each async for each in self._iter_kept()] if _fits(kept, op)
+        )
+        seen = [await self._get(GetOp(tuple(namespace), key)) for namespace, key in places[op.offset : op.offset + op.limit]]
+        return [_with_score(item, None) for item in seen if item is not None]
+
+    async def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        spaces = {tuple(kept["namespace"]) async for kept in self._iter_kept()}
+        fitting = {name[: op.max_depth] for name in spaces if all(_matches(name, each) for each in op.match_conditions or ())}
+        return sorted(fitting)[op.offset : op.offset + op.limit]
+
+    async def _iter_kept(self) -> Any:
+        """Give what LangGraph put, of each memory that stands."""
+        authorize(self._key, self._space, Right.READ)
+        async for point in self._access.store.iter_points(space=self._space, kinds={PointKind.RECORD}):
+            row = build_row(point)
+            if row["current"] and row["status"] in _STANDING and "langgraph" in row["metadata"]:
+                yield row["metadata"]["langgraph"]
+
+
+def _name(namespace: Namespace, key: str) -> str:
+    return name_memory(".".join(namespace), key)
+
+
+def _with_score(item: Item, score: float | None) -> SearchItem:
+    return SearchItem(item.namespace, item.key, item.value, item.created_at, item.updated_at, score)
+
+
+def _fits(kept: Mapping[str, Any], op: SearchOp) -> bool:
+    """Tell whether an item lies under the prefix and passes the filter."""
+    is_under = tuple(kept["namespace"])[: len(op.namespace_prefix)] == tuple(op.namespace_prefix)
+    return is_under and all(_passes(kept["value"].get(name), wanted) for name, wanted in (op.filter or {}).items())
+
+
+def _passes(value: Any, wanted: Any) -> bool:
+    if not isinstance(wanted, dict) or not any(str(name).startswith("$") for name in wanted):
+        return bool(value == wanted)
+    try:
+        return all(_OPERATORS[name](value, limit) for name, limit in wanted.items())
+    except TypeError:  # no value, or one of another type: not comparable
+        return False
+
+
+def _matches(name: Namespace, condition: MatchCondition) -> bool:
+    path = tuple(condition.path)
+    if len(name) < len(path):
+        return False
+    part = name[: len(path)] if condition.match_type == "prefix" else name[len(name) - len(path) :]
+    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
+
+
+@contextmanager
+def open_store(
+    settings: Settings, *, space: str, place: str | None = None, key: Key | None = None, describe: Describe = say_agent
+) -> Iterator[GuardianStore]:
+    """Open a store for graphs of this process.
+
+    Args:
+        settings: Guardian's.
+        space: Where its memories lie.
+        place: Folder of an embedded store, or URL of a server; None for the settings'.
+        key: Whose rights it has; None for an agent that may read and write this space.
+        describe: What else is known of an item.
+    """
+    rights = frozenset({Right.READ, Right.WRITE})
+    own = key or Key(name="langgraph", spaces=(space,), may=rights, actor="langgraph", source="/langgraph")
+    with LoopThread() as thread:
+        yield GuardianStore(thread, thread.enter(open_access(settings, place)), own, space=space, describe=describe)
+
+
+def main(folder: Path) -> None:
+    """Put, search and get."""
+    with open_store(load_settings(), space="notes", place=str(folder)) as store:
+        store.put(("ann", "prices"), "arabica", {"content": "Arabica costs 20 dollars a kilo"})
+        for item in store.search(("ann",), query="What does Arabica cost?"):
+            print(item.namespace, item.key, item.value, item.score)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,282 @@
+"""Access: what the bearer of a key may do with memory, whatever the transport.
+
+Every method takes the key and the space first and checks them before anything is looked at; what is refused is told without saying
+whether it exists. HTTP, MCP and the examples stand on this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from guardian.contracts.admission import DecodePolicy
+from guardian.core.model import Corrected, Event, Written
+from guardian.core.moment import format_time
+from guardian.core.needs import Needs
+from guardian.core.policy import GOLD, Policy
+from guardian.embed.port import Embedder
+from guardian.ports import Store
+from guardian.read import Admission, Calibrator, Task
+from guardian.read.explain import explain
+from guardian.read.retrieve import Question, retrieve
+from guardian.serve import answer
+from guardian.serve.body import (
+    ContextAnswer,
+    ContextRequest,
+    CorrectRequest,
+    MemoryAnswer,
+    OutcomeAnswer,
+    OutcomeRequest,
+    SearchAnswer,
+    SearchRequest,
+    WriteAnswer,
+    WriteRequest,
+)
+from guardian.serve.key import Key, Right
+from guardian.serve.problem import ProblemError
+from guardian.serve.sending import Sink
+from guardian.serve.statement import build_corrected_data, build_statement, build_written_data
+
+# Contexts whose given memories are remembered, so that an outcome that used others is seen; 200 bytes each.
+_REMEMBERED = 10_000
+_MAX_ID_CHARS = 1_024
+_CONTEXT_ID = re.compile(r"[0-9a-f]{32}")
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(kw_only=True)
+class Access:
+    """Memory as callers reach it.
+
+    Attributes:
+        calibrator: Over the open store.
+        embedder: That of the store, for plain searches; None searches by words.
+        sink: Where events go.
+        policy_of: The policy of a space.
+        decode_policy: What is refused.
+        has_ledger: Whether contexts and outcomes are kept anywhere.
+    """
+
+    calibrator: Calibrator
+    sink: Sink
+    policy_of: Callable[[str], Policy]
+    decode_policy: DecodePolicy
+    embedder: Embedder | None = None
+    has_ledger: bool = True
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _given: OrderedDict[tuple[str, str], frozenset[str]] = field(default_factory=OrderedDict)
+
+    @property
+    def store(self) -> Store:
+        """The open store."""
+        return self.calibrator.store
+
+    async def probe(self) -> None:
+        """Ask the store for something small.
+
+        Raises:
+            DependencyError: It is away.
+        """
+        await self.store.fetch(Needs(ids={_NOBODY}))
+
+    async def context(self, key: Key, space: str, asked: ContextRequest) -> ContextAnswer:
+        """Give what memory may say to a question.
+
+        Raises:
+            ProblemError: The key may not.
+            DependencyError: The store is away.
+        """
+        authorize(key, space, Right.READ)
+        task = Task(**asked.task.model_dump())
+        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space)
+        self._remember(admission)
+        return answer.build_context(admission)
+
+    async def search(self, key: Key, space: str, asked: SearchRequest) -> SearchAnswer:
+        """Search a space, without roles and without a trace.
+
+        Raises:
+            ProblemError: The key may not.
+            DependencyError: The store is away.
+        """
+        authorize(key, space, Right.READ)
+        question = Question(
+            space=space,
+            text=asked.text,
+            limit=asked.limit,
+            with_history=asked.history,
+            per_family=None if asked.every else 1,
+            at=None if asked.history else self.clock(),
+        )
+        return answer.build_search(await retrieve(self.store, question, self.embedder))
+
+    async def explain(self, key: Key, space: str, memory_id: str) -> MemoryAnswer:
+        """Give all that is known of a memory.
+
+        Raises:
+            ProblemError: The key may not, or there is no such memory.
+            DependencyError: The store is away.
+        """
+        authorize(key, space, Right.READ)
+        check_id(memory_id, "memory_id")
+        known = await explain(self.store, space, memory_id)
+        if known is None:
+            raise ProblemError(
+                404, "no_such_memory", "the store has never heard of that memory.", "look for it with a search; ids are exact."
+            )
+        return answer.build_memory(known)
+
+    async def write(self, key: Key, space: str, asked: WriteRequest) -> WriteAnswer:
+        """Write a memory.
+
+        Raises:
+            ProblemError: The key may not.
+            RecordError: The memory can never be written.
+            DependencyError: Broker or store is away.
+        """
+        authorize(key, space, Right.WRITE)
+        data = build_written_data(asked, key, self.policy_of(space))
+        return await self._send("memory.written", data, key, space, event_id=asked.event_id, time=asked.time)
+
+    async def correct(self, key: Key, space: str, asked: CorrectRequest) -> WriteAnswer:
+        """Correct memories on the word of the key.
+
+        Raises:
+            ProblemError: The key may not.
+            RecordError: The correction can never succeed.
+            DependencyError: Broker or store is away.
+        """
+        authorize(key, space, Right.CORRECT)
+        data = build_corrected_data(asked, key, self.policy_of(space))
+        return await self._send("memory.corrected", data, key, space, event_id=asked.event_id, time=asked.time)
+
+    async def delete(self, key: Key, space: str, memory_id: str) -> WriteAnswer:
+        """Delete a memory as an agent does: barred from answers, kept for audit.
+
+        Raises:
+            ProblemError: The key may not.
+            DependencyError: Broker or store is away.
+        """
+        authorize(key, space, Right.WRITE)
+        check_id(memory_id, "memory_id")
+        return await self._send("memory.deleted", {"memory_id": memory_id}, key, space)
+
+    async def judge(self, key: Key, space: str, context: str, asked: OutcomeRequest) -> OutcomeAnswer:
+        """Note in the ledger what came of a context.
+
+        Raises:
+            ProblemError: The key may not, or nothing is kept here.
+            DependencyError: The ledger is away.
+        """
+        authorize(key, space, Right.READ)
+        if not _CONTEXT_ID.fullmatch(context):
+            raise ProblemError(
+                422, "context_id_bad", "that is no id of a context.", "send the id that the context was given with."
+            )
+        if asked.judged_by == GOLD and Right.CORRECT not in key.may:
+            raise ProblemError(
+                403,
+                "may_not_judge_gold",
+                f"the key {key.name} may not say what is true.",
+                "name the channel that judged, such as tests.",
+            )
+        if not self.has_ledger:
+            raise ProblemError(
+                409, "no_ledger", "this service keeps no ledger.", "set GUARDIAN_READ__LEDGER_DIR, or a broker, where it runs."
+            )
+        given = self._given.get((space, context))
+        against = asked.overridden or (given is not None and not given.issuperset(asked.used or ()))
+        await self.calibrator.judge(
+            context, asked.value, space=space, judged_by=asked.judged_by, used=asked.used, overridden=against
+        )
+        return OutcomeAnswer(context=context, known=given is not None, overridden=against)
+
+    async def _send(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        key: Key,
+        space: str,
+        *,
+        event_id: str | None = None,
+        time: datetime | None = None,
+    ) -> WriteAnswer:
+        event = build_statement(
+            kind, data, key=key, space=space, policy=self.decode_policy, now=self.clock(), event_id=event_id, time=time
+        )
+        disposition = await self.sink.send(event)
+        state: Literal["decided", "sent"] = "sent" if disposition is None else "decided"
+        return WriteAnswer(
+            event_id=event.ref.id,
+            source=event.ref.source,
+            time=format_time(event.ref.time),
+            memory_id=_name_written(event),
+            state=state,
+            disposition=disposition,
+            trusted=self._is_trusted(event),
+        )
+
+    def _is_trusted(self, event: Event) -> bool | None:
+        """Tell whether the space believes the word behind an event that asks to be believed."""
+        policy = self.policy_of(event.space)
+        match event:
+            case Corrected():
+                return policy.trusts(event.authority)
+            case Written() if event.verified or event.supersedes:
+                return policy.believes(event)
+            case _:
+                return None
+
+    def _remember(self, admission: Admission) -> None:
+        given = frozenset(decision.candidate.memory_id for decision in admission.rendered)
+        self._given[(admission.space, admission.id)] = given
+        while len(self._given) > _REMEMBERED:
+            self._given.popitem(last=False)
+
+
+def authorize(key: Key, space: str, right: Right) -> None:
+    """Check that a key opens a space for something.
+
+    Raises:
+        ProblemError: It does not; whether the space exists is not told.
+    """
+    check_id(space, "space")
+    if right not in key.may:
+        raise ProblemError(
+            403, "may_not", f"the key {key.name} may not {right.value}.", f"use a key whose settings have {right.value} in `may`."
+        )
+    if not key.opens(space):
+        raise ProblemError(
+            403,
+            "not_your_space",
+            f"the key {key.name} does not open that space.",
+            "use the key of that space; `spaces` lists them.",
+        )
+
+
+def check_id(value: str, name: str) -> None:
+    """Refuse what can be no id.
+
+    Raises:
+        ProblemError: It is empty, too long, or holds NUL or half a character.
+    """
+    is_text = not any(0xD800 <= ord(char) <= 0xDFFF for char in value)
+    if not 1 <= len(value) <= _MAX_ID_CHARS or "\x00" in value or not is_text:
+        raise ProblemError(
+            422,
+            "id_invalid",
+            f"{name} is empty, longer than {_MAX_ID_CHARS} characters, or holds NUL.",
+            "send an id of that form.",
+        )
+
+
+def _name_written(event: Event) -> str | None:
+    match event:
+        case Corrected():
+            return event.inline.memory_id if event.inline is not None else None
+        case _:
+            return getattr(event, "memory_id", None)

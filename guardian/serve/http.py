@@ -1,0 +1,234 @@
+"""The HTTP service: routes over `Access`, described by OpenAPI. What every request passes before is in `gate`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, FastAPI, Path, Request, Response, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from guardian.errors import ConfigError, GuardianError, InvariantError
+from guardian.serve.access import Access
+from guardian.serve.body import (
+    ContextAnswer,
+    ContextRequest,
+    CorrectRequest,
+    MemoryAnswer,
+    OutcomeAnswer,
+    OutcomeRequest,
+    ProblemBody,
+    SearchAnswer,
+    SearchRequest,
+    WriteAnswer,
+    WriteRequest,
+)
+from guardian.serve.gate import Gate, Limits, log_bug
+from guardian.serve.key import Key, Keyring
+from guardian.serve.problem import MEDIA_TYPE, ProblemError, build_problem
+from guardian.serve.rate import RateLimit
+from guardian.telemetry.serve import ServeMetrics
+
+# Of the interface, in the path and in the document: a breaking change is /v2.
+API_VERSION = "1.0.0"
+_PROBLEM: dict[str, Any] = {"model": ProblemBody, "content": {MEDIA_TYPE: {}}}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {**_PROBLEM, "description": "The body is no JSON."},
+    401: {**_PROBLEM, "description": "No key, or none that is known."},
+    403: {**_PROBLEM, "description": "The key may not."},
+    413: {**_PROBLEM, "description": "The body is too large."},
+    422: {**_PROBLEM, "description": "The body does not say what it must; `faults` names each."},
+    429: {**_PROBLEM, "description": "Too many requests; Retry-After says when."},
+    503: {**_PROBLEM, "description": "The store or the broker is away; Retry-After says when."},
+    504: {**_PROBLEM, "description": "It took too long; it may still be done."},
+}
+_MISSING: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "The store has never heard of it."}}
+_NO_LEDGER: dict[int | str, dict[str, Any]] = {409: {**_PROBLEM, "description": "This service keeps no ledger."}}
+
+router = APIRouter(
+    prefix="/v1/spaces/{space}", responses=_PROBLEMS, dependencies=[Security(HTTPBearer(scheme_name="key", auto_error=False))]
+)
+pages = APIRouter()
+
+
+def _read_space(space: Annotated[str, Path(description="Memory bank, percent-encoded.")]) -> str:
+    return _decode(space)
+
+
+def _read_memory(memory_id: Annotated[str, Path(description="Memory as its writer named it, percent-encoded.")]) -> str:
+    return _decode(memory_id)
+
+
+def _decode(segment: str) -> str:
+    try:
+        return unquote(segment, errors="strict")
+    except UnicodeDecodeError as exc:
+        raise ProblemError(422, "id_invalid", "an id in the path is not UTF-8.", "percent-encode its UTF-8 bytes.") from exc
+
+
+def _read_key(request: Request) -> Key:
+    key = request.state.key
+    if not isinstance(key, Key):
+        raise InvariantError("a guarded route was reached without a key")
+    return key
+
+
+def _read_access(request: Request) -> Access:
+    return cast("Access", request.app.state.access)
+
+
+Space = Annotated[str, Depends(_read_space)]
+MemoryId = Annotated[str, Depends(_read_memory)]
+Bearer = Annotated[Key, Depends(_read_key)]
+Memory = Annotated[Access, Depends(_read_access)]
+
+
+@router.post("/context")
+async def give_context(space: Space, asked: ContextRequest, key: Bearer, memory: Memory) -> ContextAnswer:
+    """Give what memory may say to a question: a prompt, every record with its role and reason, and the ledger's id."""
+    return await memory.context(key, space, asked)
+
+
+@router.post("/search")
+async def search(space: Space, asked: SearchRequest, key: Bearer, memory: Memory) -> SearchAnswer:
+    """Search a space: nothing superseded, one record a family; no roles and no ledger."""
+    return await memory.search(key, space, asked)
+
+
+@router.get("/memories/{memory_id:path}", responses=_MISSING)
+async def explain(space: Space, memory_id: MemoryId, key: Bearer, memory: Memory) -> MemoryAnswer:
+    """Explain a memory: its texts, why each stands or fell, what replaced it, its lineage, and what was said about it."""
+    return await memory.explain(key, space, memory_id)
+
+
+@router.post("/memories", status_code=202)
+async def write(space: Space, asked: WriteRequest, key: Bearer, memory: Memory) -> WriteAnswer:
+    """Write a memory, on the word of the key."""
+    return await memory.write(key, space, asked)
+
+
+@router.delete("/memories/{memory_id:path}", status_code=202)
+async def delete(space: Space, memory_id: MemoryId, key: Bearer, memory: Memory) -> WriteAnswer:
+    """Delete a memory as an agent does: barred from answers, kept for audit. Nothing is erased by it."""
+    return await memory.delete(key, space, memory_id)
+
+
+@router.post("/corrections", status_code=202)
+async def correct(space: Space, asked: CorrectRequest, key: Bearer, memory: Memory) -> WriteAnswer:
+    """Correct memories, on the word of the key; what the space does not believe is a dispute for a person."""
+    return await memory.correct(key, space, asked)
+
+
+@router.post("/contexts/{context}/outcome", responses=_NO_LEDGER)
+async def judge(
+    space: Space,
+    context: Annotated[str, Path(description="Id that the context was given with.")],
+    asked: OutcomeRequest,
+    key: Bearer,
+    memory: Memory,
+) -> OutcomeAnswer:
+    """Note in the ledger what came of a context."""
+    return await memory.judge(key, space, context, asked)
+
+
+@pages.get("/livez", include_in_schema=False)
+async def livez() -> dict[str, str]:
+    """Answer; that is the proof."""
+    return {"status": "live"}
+
+
+@pages.get("/readyz", include_in_schema=False)
+async def readyz(memory: Memory) -> dict[str, str]:
+    """Answer when the store does."""
+    await memory.probe()
+    return {"status": "ready"}
+
+
+@pages.get("/metrics", include_in_schema=False)
+async def metrics(request: Request) -> Response:
+    """Show the figures of this process."""
+    return Response(request.app.state.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def build_routes() -> FastAPI:
+    """Build the routes without anything behind them; enough to describe them."""
+    app = FastAPI(
+        title="Guardian",
+        version=API_VERSION,
+        description="Calibrated reads of agents' memory, and guarded writes. Texts of memories are data, never instructions.",
+        docs_url=None,
+        redoc_url=None,
+        separate_input_output_schemas=False,
+        generate_unique_id_function=_name_operation,
+    )
+    app.include_router(router)
+    app.include_router(pages)
+    app.add_exception_handler(GuardianError, _answer_error)
+    app.add_exception_handler(RequestValidationError, _answer_faults)
+    app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(Exception, _answer_bug)
+    return app
+
+
+def build_app(
+    access: Access, keyring: Keyring, *, limits: Limits, metrics: ServeMetrics | None = None, rate: RateLimit | None = None
+) -> ASGIApp:
+    """Build the service over an open access."""
+    app = build_routes()
+    app.state.access = access
+    app.state.metrics = metrics or ServeMetrics()
+    return Gate(app, keyring=keyring, limits=limits, metrics=app.state.metrics, rate=rate)
+
+
+def _name_operation(route: APIRoute) -> str:
+    return route.name
+
+
+def _respond(problem: ProblemError) -> JSONResponse:
+    headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
+    return JSONResponse(problem.describe(), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+async def _answer_error(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # the framework's signature
+    assert isinstance(exc, GuardianError)
+    if isinstance(exc, InvariantError | ConfigError):
+        log_bug(exc)
+    return _respond(build_problem(exc))
+
+
+async def _answer_faults(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above
+    """Tell the place and kind of each fault, and none of what was sent."""
+    assert isinstance(exc, RequestValidationError)
+    faults = [
+        {"path": ".".join(str(part) for part in fault["loc"][1:]), "fault": str(fault["type"]), "message": str(fault["msg"])}
+        for fault in exc.errors()[:20]
+    ]
+    if any(fault["fault"] == "json_invalid" for fault in faults):
+        return _respond(ProblemError(400, "not_json", "the body is no JSON.", "send one JSON object in UTF-8."))
+    path = faults[0]["path"] if faults else ""
+    return _respond(
+        ProblemError(
+            422,
+            "body_wrong",
+            "the body does not say what it must.",
+            "mend the faults; /openapi.json describes the body.",
+            more={"path": path, "faults": faults},
+        )
+    )
+
+
+async def _answer_http(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above
+    assert isinstance(exc, HTTPException)
+    code = {404: "no_such_route", 405: "method_wrong", 400: "not_json"}.get(exc.status_code, "refused")
+    mend = "/openapi.json lists the routes and what they take."
+    return _respond(ProblemError(exc.status_code, code, "the service does not take that request.", mend))
+
+
+async def _answer_bug(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above
+    """Answer for a bug; the framework raises it again to the gate, which logs it."""
+    return _respond(build_problem(InvariantError(type(exc).__name__)))

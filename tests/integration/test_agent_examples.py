@@ -1,0 +1,269 @@
+"""The examples against the real packages: a LangGraph graph over Guardian, and mem0's calls beside mem0 itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypedDict
+
+import pytest
+from langgraph.graph import END, START, StateGraph
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from guardian.core.model import SourceKind
+from guardian.serve.body import CorrectRequest, TaskBody
+from guardian.serve.key import Key, Right
+from guardian.settings import Settings
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REVIEWER = Key(name="ann", may=frozenset(Right), highest=SourceKind.HUMAN_REVIEW, actor="ann", source="/desk")
+
+
+def load(name: str) -> ModuleType:
+    """Load an example as its reader runs it: a file, not a package."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    """Give settings of a test's own; mem0 calls nobody and keeps its files here."""
+    monkeypatch.setenv("MEM0_TELEMETRY", "False")
+    monkeypatch.setenv("MEM0_DIR", str(tmp_path / "mem0"))
+    return Settings()
+
+
+# --- LangGraph ---
+
+
+@pytest.fixture
+def store(settings: Settings, fast_path: Path) -> Iterator[Any]:
+    """Give Guardian as a LangGraph store."""
+    with load("langgraph_store").open_store(settings, space="notes", place=str(fast_path / "store")) as store:
+        yield store
+
+
+ITEMS: Sequence[tuple[tuple[str, ...], str, dict[str, Any]]] = (
+    (("ann", "prices"), "arabica", {"content": "Arabica costs 16 dollars", "year": 2025}),
+    (("ann", "prices"), "robusta", {"content": "Robusta costs 9 dollars", "year": 2026}),
+    (("ann", "people"), "bob", {"name": "Bob", "role": "roaster"}),
+    (("eve",), "note", {"content": "Arabica is overrated", "year": 2024}),
+)
+
+
+def describe(items: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Give what both stores must agree on."""
+    return sorted((item.namespace, item.key, item.value) for item in items)
+
+
+def test_it_does_what_langgraphs_own_store_does(store: BaseStore) -> None:
+    """Every operation beside the store of the package, on the same items."""
+    own = InMemoryStore()
+    for each in (own, store):
+        for namespace, key, value in ITEMS:
+            each.put(namespace, key, value)
+        each.put(("ann", "prices"), "arabica", {"content": "Arabica costs 20 dollars", "year": 2026})
+        each.put(("eve",), "gone", {"content": "Nothing"})
+        each.delete(("eve",), "gone")
+    looks: list[Callable[[BaseStore], Any]] = [
+        lambda each: describe([item for item in [each.get(namespace, key) for namespace, key, _ in ITEMS] if item]),
+        lambda each: each.get(("eve",), "gone"),
+        lambda each: describe(each.search(("ann",))),
+        lambda each: describe(each.search((), filter={"year": 2026})),
+        lambda each: describe(each.search(("ann", "prices"), filter={"year": {"$gte": 2026}})),
+        lambda each: describe(each.search(("eve",), filter={"year": {"$lt": 2025, "$ne": 2023}})),
+        lambda each: len(each.search((), limit=2, offset=1)),
+        lambda each: sorted(each.list_namespaces()),
+        lambda each: sorted(each.list_namespaces(prefix=("ann",))),
+        lambda each: sorted(each.list_namespaces(suffix=("prices",))),
+        lambda each: sorted(each.list_namespaces(max_depth=1)),
+        lambda each: each.get(("ann",), "arabica"),  # last: LangGraph's own store lists a namespace that was only asked for
+    ]
+    for number, look in enumerate(looks):
+        assert look(store) == look(own), number
+
+
+def test_a_search_with_words_finds_under_its_prefix(store: BaseStore) -> None:
+    """The best first, with a score; nothing of another namespace."""
+    for namespace, key, value in ITEMS:
+        store.put(namespace, key, value)
+    found = store.search(("ann",), query="What does Arabica cost?")
+    assert found[0].key == "arabica"
+    assert found[0].score is not None
+    assert all(item.namespace[0] == "ann" for item in found)
+
+
+def test_a_corrected_item_is_given_no_more(store: Any) -> None:
+    """That is what LangGraph's own store does not do; what derives from it is gone with it."""
+    store._describe = lambda namespace, value: {
+        "source": {"kind": "agent"},
+        **({"parents": ["ann.prices/arabica"]} if value.get("recap") else {}),
+    }
+    store.put(("ann", "prices"), "arabica", {"content": "Arabica costs 16 dollars"})
+    store.put(("ann", "recaps"), "r", {"content": "We pay 16 dollars for Arabica", "recap": True})
+    asked = CorrectRequest.model_validate({"targets": ["ann.prices/arabica"]})
+    told = store._thread.run(store._access.correct(REVIEWER, "notes", asked))
+    assert told.disposition == "applied"
+    assert store.get(("ann", "prices"), "arabica") is None
+    assert store.get(("ann", "recaps"), "r") is None
+    assert store.search((), query="Arabica") == []
+    assert store.search(()) == []
+
+
+class State(TypedDict):
+    """The state of the graph."""
+
+    question: str
+    answer: str
+
+
+async def test_a_graph_remembers_through_it(store: BaseStore) -> None:
+    """A compiled graph gets the store as its own, and a later run reads what an earlier one put; called with a loop and without."""
+
+    def remember(state: State, *, store: BaseStore) -> dict[str, str]:
+        store.put(("ann",), "fact", {"content": state["question"]})
+        return {"answer": "noted"}
+
+    async def recall(state: State, *, store: BaseStore) -> dict[str, str]:
+        found = await store.asearch(("ann",), query=state["question"])
+        return {"answer": found[0].value["content"]}
+
+    def build(node: Any) -> Any:
+        builder = StateGraph(State)
+        builder.add_node("node", node)
+        builder.add_edge(START, "node")
+        builder.add_edge("node", END)
+        return builder.compile(store=store)
+
+    build(remember).invoke({"question": "Arabica costs 20 dollars", "answer": ""})
+    told = await build(recall).ainvoke({"question": "What does Arabica cost?", "answer": ""})
+    assert told["answer"] == "Arabica costs 20 dollars"
+
+
+# --- mem0 ---
+
+Open = Callable[..., AbstractContextManager[Any]]
+
+
+@pytest.fixture
+def memory(settings: Settings, fast_path: Path) -> Iterator[Any]:
+    """Give mem0's calls over Guardian."""
+    with load("mem0_facade").open_memory(settings, space="assistant", place=str(fast_path / "store")) as memory:
+        yield memory
+
+
+class _Embedder:
+    """Embeds by counting letters, so that mem0 needs no model."""
+
+    config = None
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        """Count letters."""
+        return [1.0 + text.lower().count(letter) for letter in "abcdefghijklmnop"]
+
+    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
+        """Count the letters of each."""
+        return [self.embed(text) for text in texts]
+
+
+@pytest.fixture
+def real(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """Give mem0's own memory, over its local Qdrant, without any model."""
+    from mem0 import Memory
+    from mem0.utils.factory import EmbedderFactory, LlmFactory
+
+    monkeypatch.setattr(EmbedderFactory, "create", lambda *_: _Embedder())
+    monkeypatch.setattr(LlmFactory, "create", lambda *_: None)
+    vectors = {"provider": "qdrant", "config": {"path": str(tmp_path / "qdrant"), "embedding_model_dims": 16, "on_disk": False}}
+    memory = Memory.from_config({"vector_store": vectors, "history_db_path": str(tmp_path / "history.db")})
+    yield memory
+    memory.close()
+
+
+def test_its_calls_are_mem0s(memory: Any) -> None:
+    """What an application passes to mem0, by position or by name, can be passed here."""
+    from mem0 import Memory
+    from mem0.memory.base import MemoryBase
+
+    assert isinstance(memory, MemoryBase)
+    for name in ("add", "search", "get", "get_all", "update", "delete", "history"):
+        own, theirs = (inspect.signature(getattr(each, name)).parameters for each in (type(memory), Memory))
+        assert set(own) - set(theirs) <= {"task"}, name
+        assert all(own[part].kind == theirs[part].kind for part in own if part in theirs), name
+
+
+@pytest.mark.filterwarnings("ignore")  # of mem0 and its dependencies
+def test_its_answers_have_the_form_of_mem0s(memory: Any, real: Any) -> None:
+    """Every field that mem0 gives is given, on the same calls with the same texts."""
+    user = {"user_id": "ann"}
+    told: list[dict[str, Any]] = []
+    for each in (real, memory):
+        added = each.add("I prefer tea without sugar", user_id="ann", infer=False, metadata={"topic": "tea"})
+        memory_id = added["results"][0]["id"]
+        each.update(memory_id, "I prefer tea with milk")
+        told.append(
+            {
+                "add": added["results"][0],
+                "search": each.search("How do I like tea?", filters=user, threshold=0.0)["results"][0],
+                "get": each.get(memory_id),
+                "get_all": each.get_all(filters=user)["results"][0],
+                "history": each.history(memory_id)[-1],
+            }
+        )
+        each.delete(memory_id)
+        told[-1]["end"] = each.history(memory_id)[-1]
+        assert each.get(memory_id) is None
+        assert each.get_all(filters=user) == {"results": []}
+    theirs, own = told
+    for call, answer in theirs.items():
+        told_by_mem0 = {name for name, value in answer.items() if value is not None}
+        assert told_by_mem0 - {"actor_id", "updated_at", "is_deleted", "id", "role"} <= set(own[call]), call
+        for name in ("memory", "user_id", "event", "old_memory", "new_memory"):
+            assert own[call].get(name) == answer.get(name), (call, name)
+
+
+def test_one_persons_memories_are_not_given_to_another(memory: Any) -> None:
+    """Neither searched nor listed; and without an id nothing is."""
+    memory.add("I prefer tea", user_id="ann")
+    assert memory.search("tea", filters={"user_id": "eve"})["results"] == []
+    assert memory.get_all(filters={"user_id": "eve"})["results"] == []
+    for call in (lambda: memory.search("tea"), lambda: memory.add("tea"), memory.get_all):
+        with pytest.raises(ValueError, match="user_id"):
+            call()
+
+
+def test_a_users_word_is_a_preference_and_never_evidence(memory: Any) -> None:
+    """Asked as a question of fact, it does not answer."""
+    memory.add(
+        [{"role": "system", "content": "Be kind"}, {"role": "user", "content": "I think tea costs 5 dollars"}], user_id="ann"
+    )
+    user = {"user_id": "ann"}
+    (found,) = memory.search("What does tea cost?", filters=user)["results"]
+    assert (found["use"], found["memory"]) == ("preference", "I think tea costs 5 dollars")
+    assert memory.search("What does tea cost?", filters=user, task=TaskBody(requires_objective_fact=True))["results"] == []
+
+
+def test_inferring_is_refused_and_not_left_out(memory: Any) -> None:
+    """Who asks for mem0's extraction is told that there is none."""
+    with pytest.raises(ValueError, match="no model"):
+        memory.add("tea", user_id="ann", infer=True)
+
+
+def test_a_corrected_memory_is_in_its_history_only(memory: Any) -> None:
+    """What mem0 has no word for is told as SUPERSEDED."""
+    memory_id = memory.add("Tea costs 5 dollars", user_id="ann")["results"][0]["id"]
+    memory._thread.run(memory._access.correct(REVIEWER, "assistant", CorrectRequest(targets=(memory_id,))))
+    assert memory.get(memory_id) is None
+    assert memory.search("tea", filters={"user_id": "ann"})["results"] == []
+    assert [change["event"] for change in memory.history(memory_id)] == ["ADD", "SUPERSEDED"]
