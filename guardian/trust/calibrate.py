@@ -50,6 +50,8 @@ MAX_LABELLED = 5_000
 # Channels that are combined, those with most labelled records; 8 of them make 28 pairs.
 MAX_COMBINED = 8
 EVERYWHERE = "*"
+# Begins the id of a calibration that was measured.
+MEASURED = "cal-"
 # Decimals of the figures that the id is a digest of, and of an alpha in the settings.
 _ID_DECIMALS, ALPHA_DECIMALS = 6, 4
 _SEED = 20_260_502
@@ -169,7 +171,7 @@ class Calibration:
             "rules": [LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS, LEAST_FLAGS, _shorten(self.required_precision)],
             "channels": [_shorten(asdict(one)) for one in self.channels],
         }
-        return "cal-" + hashlib.sha256(orjson.dumps(figures, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+        return MEASURED + hashlib.sha256(orjson.dumps(figures, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
 
     @property
     def trusts(self) -> dict[str, ChannelTrust]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -14,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from guardian.contracts.wire import ChannelTrustWire, Id
 from guardian.core.model import ChannelTrust
 from guardian.core.moment import format_time
+from guardian.core.policy import GOLD, SELF
 from guardian.errors import ConfigError
-from guardian.trust.calibrate import EVERYWHERE, Assessment, Calibration
+from guardian.trust.calibrate import EVERYWHERE, MEASURED, Assessment, Calibration
 from guardian.trust.gate import LEAST_FLAGS, LEAST_LABELLED, LEAST_TRUTH, MOST_BIAS
 
 FORMAT = "guardian-calibration/1"
@@ -51,6 +53,7 @@ class _Entry(BaseModel):
     id: Id
     spaces: str
     trusts: dict[Id, ChannelTrustWire]
+    seal: str | None = None
 
 
 class _Document(BaseModel):
@@ -94,6 +97,7 @@ def describe_calibration(calibration: Calibration) -> dict[str, Any]:
         "channels": [_describe(one) for one in calibration.channels],
         "ensembles": [_describe(one) for one in calibration.ensembles],
         "trusts": {name: _describe_trust(trust) for name, trust in calibration.trusts.items()},
+        "seal": seal(calibration.id, calibration.spaces, calibration.trusts),
     }
 
 
@@ -105,11 +109,20 @@ def _describe_trust(trust: ChannelTrust) -> dict[str, Any]:
     return {name: value for name, value in asdict(trust).items() if value or name not in {"members", "detects"}}
 
 
+def seal(calibration: str, spaces: str, trusts: Mapping[str, ChannelTrust]) -> str:
+    """Digest what is activated, so that a measured id cannot come to stand for decisions that nobody measured."""
+    said = {
+        name: [float(one.alpha), float(one.payoff), one.passes, one.detects, sorted(set(one.members))]
+        for name, one in trusts.items()
+    }
+    return hashlib.sha256(orjson.dumps([calibration, spaces, said], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
 def read_document(content: bytes, *, name: str) -> list[Activatable]:
     """Read what a document lets activate.
 
     Raises:
-        ConfigError: It is no such document.
+        ConfigError: It is no such document, it was changed under the id that a report gave it, or it weighs what is no evidence.
     """
     try:
         document = _Document.model_validate_json(content)
@@ -120,7 +133,7 @@ def read_document(content: bytes, *, name: str) -> list[Activatable]:
             f"{name} is no calibration: {place}: {fault['msg']}.",
             mend="export one with `guardian audit report --export FILE.json`.",
         ) from exc
-    return [_build_activatable(entry) for entry in document.calibrations]
+    return [_check(_build_activatable(entry), entry, name=name) for entry in document.calibrations]
 
 
 def _build_activatable(entry: _Entry) -> Activatable:
@@ -135,6 +148,21 @@ def _build_activatable(entry: _Entry) -> Activatable:
         for name, one in sorted(entry.trusts.items())
     }
     return Activatable(id=entry.id, spaces=entry.spaces, channels=channels)
+
+
+def _check(one: Activatable, entry: _Entry, *, name: str) -> Activatable:
+    no_evidence = sorted({GOLD, SELF} & {channel for key, trust in one.channels.items() for channel in (key, *trust.members)})
+    if no_evidence:
+        raise ConfigError(
+            f"{name}: {one.id} weighs the channel {no_evidence[0]}, which is no evidence beside the truth and the agent's own word.",
+            mend="leave it out.",
+        )
+    if one.id.startswith(MEASURED) and entry.seal != seal(one.id, one.spaces, one.channels):
+        raise ConfigError(
+            f"{name}: {one.id} was changed after it was measured.",
+            mend="export it again with `guardian audit report --export FILE.json`, or give decisions of your own an id of their own.",
+        )
+    return one
 
 
 def choose_calibration(space: str, calibrations: Sequence[Activatable]) -> Activatable | None:

@@ -7,7 +7,7 @@ errors where they do most harm; the random part is what shares may be estimated 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -187,8 +187,10 @@ def read_labels(file: TextIO, *, name: str) -> tuple[list[Label], int]:
     unlabelled = 0
     try:
         reader = csv.DictReader(file, strict=True)
-        missing = [column for column in ("label", "space", "memory_id") if column not in (reader.fieldnames or ())]
+        reader.fieldnames = [column.strip().lower() for column in reader.fieldnames or ()]
+        missing = [column for column in ("label", "space", "memory_id") if column not in reader.fieldnames]
         if missing:
+            _refuse_other_separators(reader.fieldnames, name=name)
             raise ConfigError(
                 f"{name} has no column {', '.join(missing)}.",
                 mend="label a file that `guardian audit sample` wrote, header included.",
@@ -208,6 +210,19 @@ def read_labels(file: TextIO, *, name: str) -> tuple[list[Label], int]:
     except (csv.Error, UnicodeDecodeError) as exc:
         raise ConfigError(f"{name} cannot be read: {exc}.", mend="save it as CSV in UTF-8, with commas and a header.") from exc
     return list(labels.values()), unlabelled
+
+
+def _refuse_other_separators(columns: Sequence[str], *, name: str) -> None:
+    """Tell a header that a spreadsheet of another language wrote.
+
+    Raises:
+        ConfigError: Its columns stand apart by something else than commas.
+    """
+    found = next(
+        (word for mark, word in ((";", "semicolons"), ("\t", "tabs")) if any(mark in column for column in columns)), None
+    )
+    if found is not None:
+        raise ConfigError(f"{name} is separated by {found}.", mend="save it as CSV with commas.")
 
 
 def _read_label(row: Mapping[str | None, Any], *, name: str, line: int) -> Label | None:

@@ -56,6 +56,23 @@ def test_a_document_says_how_it_decided(calibration: Calibration) -> None:
         assert one["corr_truth"]["low"] <= one["corr_truth"]["value"] <= one["corr_truth"]["high"]
 
 
+def test_a_measured_id_stands_for_what_was_measured(calibration: Calibration) -> None:
+    """Decisions changed by hand need an id of their own, and neither the truth nor the agent's own word can be weighed."""
+    document = orjson.loads(dump_document(report_of(calibration)))
+    (entry,) = document["calibrations"]
+    entry["trusts"]["c"] = {"alpha": 1.0, "payoff": 0.9, "passes": True}
+    with pytest.raises(ConfigError, match="changed after it was measured"):
+        read_document(orjson.dumps(document), name="r.json")
+    entry["id"] = "ours"
+    (found,) = read_document(orjson.dumps(document), name="r.json")
+    assert found.channels["c"].passes
+    for name, members in (("self", None), ("mean", ["c", "gold"])):
+        entry["trusts"][name] = {"alpha": 1.0, "payoff": 0.9, "passes": True, "members": members}
+        with pytest.raises(ConfigError, match="no evidence"):
+            read_document(orjson.dumps(document), name="r.json")
+        del entry["trusts"][name]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -83,7 +83,8 @@ def test_labels_are_words_or_numbers(word: str, value: float | None) -> None:
         ("label,space,memory_id\n1.5,s,m\n", "line 2"),
         ("label,space,memory_id\n1,s,\n", "no memory_id"),
         ("label,space,memory_id\n1,s,m\n0,s,m\n", "line 3: another label than in line 2"),
-        ("label;space;memory_id\n1;s;m\n", "no column"),
+        ("label;space;memory_id\n1;s;m\n", "separated by semicolons"),
+        ("label\tspace\tmemory_id\n1\ts\tm\n", "separated by tabs"),
         ("", "no column"),
         ('label,space,memory_id\n"1,s,m\n', "cannot be read"),
     ],
@@ -92,6 +93,12 @@ def test_a_faulty_file_is_refused_whole_and_names_the_line(text: str, says: str)
     """Nothing of it is taken."""
     with pytest.raises(ConfigError, match=says):
         read_labels(io.StringIO(text), name="file")
+
+
+def test_a_header_is_read_however_it_is_written() -> None:
+    """Spreadsheets change the case and add blanks."""
+    (label,), unlabelled = read_labels(io.StringIO("Label, SPACE ,Memory_ID\nright,s,m\n"), name="file")
+    assert (label.space, label.memory_id, label.value, unlabelled) == ("s", "m", 1.0, 0)
 
 
 def test_every_column_is_written() -> None:
