@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from guardian.cli.alerts import alerts
+from guardian.cli.answer import answer
 from guardian.cli.audit import audit
 from guardian.cli.audit_calibration import activate, deactivate, recompute
 from guardian.cli.audit_families import families
@@ -60,6 +61,7 @@ for command in (
     show,
     search,
     context,
+    answer,
     export,
     erase,
     holdings,
