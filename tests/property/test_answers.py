@@ -21,8 +21,10 @@ from tests.candidates import candidate
 from tests.unit.induce.answers import Model
 from tests.unit.read.stage.answers import admission_of, span
 
-FEW = settings(max_examples=80)
+FEW = settings(max_examples=300)
 WORDS = (
+    "$20",
+    "$5",
     "beans",
     "cost",
     "$20",
@@ -58,6 +60,9 @@ CARRIES = {
 }
 
 
+CLAIM_OF = {"E": "fact", "C": "rule", "P": "wish", "X": "precedent", "B": "context", "H": "past"}
+
+
 @st.composite
 def admissions(draw: st.DrawFn) -> Admission:
     """Draw a context of up to five memories of any standing."""
@@ -76,16 +81,31 @@ def admissions(draw: st.DrawFn) -> Admission:
 
 @st.composite
 def answers(draw: st.DrawFn, admission: Admission) -> dict[str, Any]:
-    """Draw an answer: any words with any cites, often words and quotes that do stand in a record."""
-    texts = [item.fields["text"] for section in parse_block(admission.prompt.block) for item in section.items]
-    text = TEXT | st.sampled_from(texts) if texts else TEXT
-    handle = HANDLE | st.sampled_from(sorted(admission.prompt.handles)) if texts else HANDLE
-    cite = st.tuples(handle, text)
-    said = [
-        span(draw(text), *draw(st.lists(cite, max_size=3)), claim=draw(st.sampled_from(list(Claim))).value)
-        for _ in range(draw(st.integers(0, 4)))
-    ]
+    """Draw an answer: mostly what a record does say, with a word of its span or of its quote exchanged; else any words with any cites."""
+    shown = [(item.handle, item.fields["text"]) for section in parse_block(admission.prompt.block) for item in section.items]
+    said = [draw_span(draw, shown) for _ in range(draw(st.integers(1, 4)))]
     return {"spans": said}
+
+
+def draw_span(draw: st.DrawFn, shown: list[tuple[str, str]]) -> dict[str, Any]:
+    """Draw one span."""
+    claim = draw(st.sampled_from(list(Claim))).value
+    if not shown or draw(st.integers(0, 3)) == 0:
+        return span(draw(TEXT), *draw(st.lists(st.tuples(HANDLE, TEXT), max_size=3)), claim=claim)
+    handle, text = draw(st.sampled_from(shown))
+    kind = CLAIM_OF[handle[0]] if draw(st.booleans()) else claim
+    changes = draw(st.sampled_from(["none", "span", "quote", "both"]))
+    changed = exchange(text, draw(st.integers(0, 5)), draw(st.sampled_from(WORDS)))
+    said, quote = (changed if changes in {part, "both"} else text for part in ("span", "quote"))
+    more = draw(st.lists(st.tuples(HANDLE, TEXT), max_size=1))
+    return span(said, (handle, quote), *more, claim=kind)
+
+
+def exchange(text: str, place: int, word: str) -> str:
+    """Exchange one word of a text."""
+    words = text.split()
+    words[place % len(words)] = word
+    return " ".join(words)
 
 
 @FEW
