@@ -32,6 +32,7 @@ from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
 from benchmarks.report import Report
 from benchmarks.sources import measure_sources
+from benchmarks.stages import measure_stages
 from benchmarks.text_to_sql import measure_text_to_sql
 from benchmarks.worker import measure_worker
 from guardian.errors import GuardianError
@@ -101,6 +102,11 @@ BENCHMARKS: dict[str, Benchmark] = {
         measure_lifecycle,
         full={"stories": 32, "others": 30},
         quick={"stories": 3, "others": 15},
+    ),
+    "stages": _sized(
+        measure_stages,
+        full={"latency_ms": 200.0, "repetitions": 20},
+        quick={"latency_ms": 200.0, "repetitions": 5},
     ),
     "memory": _sized(
         measure_memory,

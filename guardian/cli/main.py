@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from guardian.cli.alerts import alerts
+from guardian.cli.answer import answer
 from guardian.cli.audit import audit
 from guardian.cli.audit_calibration import activate, deactivate, recompute
 from guardian.cli.audit_families import families
@@ -63,6 +64,7 @@ for command in (
     context,
     serve,
     mcp,
+    answer,
     export,
     erase,
     holdings,

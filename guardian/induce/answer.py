@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from guardian.chat import structured
 from guardian.chat.port import ChatReply
+from guardian.chat.structured import FaultyAnswerError
 from guardian.core.card import ConditionalRule, ConflictPolicy, CounterfactualSetting, Support, Withheld
 from guardian.core.model import Slot
 from guardian.core.narrowing import Bar, Duty, Narrowing, build_narrowing
@@ -104,14 +105,9 @@ class Sample:
     dropped: int = 0
 
 
-class FaultyAnswerError(Exception):
-    """An answer that cannot be used; says why in our own words. Never leaves this package."""
-
-
 def build_schema() -> Mapping[str, Any]:
-    """Build the JSON Schema of an answer, without what strict endpoints refuse."""
-    schema: Mapping[str, Any] = _strip(CardAnswer.model_json_schema())
-    return schema
+    """Build the JSON Schema of an answer."""
+    return structured.build_schema(CardAnswer)
 
 
 def read_answer(reply: ChatReply, *, quoted: frozenset[str] = frozenset()) -> Sample:
@@ -124,29 +120,7 @@ def read_answer(reply: ChatReply, *, quoted: frozenset[str] = frozenset()) -> Sa
     Raises:
         FaultyAnswerError: It is cut, is no JSON of the schema, or says too much that no card may say.
     """
-    if reply.is_cut:
-        raise FaultyAnswerError("it ended at the longest allowed; be shorter")
-    return build_sample(parse_answer(reply.text), quoted=quoted)
-
-
-def parse_answer(text: str) -> CardAnswer:
-    """Parse the one JSON object in a text: bare, fenced, or with words around it.
-
-    Raises:
-        FaultyAnswerError: There is none, or it does not fit.
-    """
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        parts = orjson.loads(text[start : end + 1]) if 0 <= start < end else None
-    except orjson.JSONDecodeError:
-        parts = None
-    if not isinstance(parts, dict):
-        raise FaultyAnswerError("it was no JSON object")
-    try:
-        return CardAnswer.model_validate(parts)
-    except ValidationError as exc:
-        faults = sorted({f"{'.'.join(map(str, fault['loc']))} ({fault['type']})" for fault in exc.errors()})
-        raise FaultyAnswerError(f"it did not fit the schema at {', '.join(faults[:8])}") from exc
+    return build_sample(structured.read_structured(reply, CardAnswer), quoted=quoted)
 
 
 def build_sample(answer: CardAnswer, *, quoted: frozenset[str] = frozenset()) -> Sample:
@@ -198,15 +172,3 @@ def _clean_setting(given: SettingAnswer, quoted: frozenset[str]) -> Counterfactu
 def _clean_rule(given: RuleAnswer, quoted: frozenset[str]) -> ConditionalRule | None:
     condition = clean_line(given.condition, quoted=quoted)
     return None if condition is None else ConditionalRule(condition=condition, influence=given.influence.value)
-
-
-# Words of JSON Schema that say nothing to a model, or that endpoints with strict schemas refuse.
-_DROPPED = frozenset({"title", "minItems", "maxItems"})
-
-
-def _strip(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        if "$ref" in schema:
-            return {"$ref": schema["$ref"]}  # strict endpoints take no word beside it
-        return {name: _strip(value) for name, value in schema.items() if name not in _DROPPED or isinstance(value, dict)}
-    return [_strip(one) for one in schema] if isinstance(schema, list) else schema

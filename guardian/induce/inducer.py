@@ -18,13 +18,14 @@ from enum import StrEnum
 from typing import Final
 
 from guardian.chat.port import ChatModel, ChatRequest
+from guardian.chat.structured import FaultyAnswerError
 from guardian.core.card import Card
 from guardian.core.claim import digest_text
 from guardian.core.induction import digest_content
 from guardian.core.narrowing import NO_OBJECTIVE_INFLUENCE, Narrowing
 from guardian.errors import RecordError
 from guardian.induce.agreement import choose_sample, merge_narrowings, score_agreement
-from guardian.induce.answer import SCHEMA_NAME, FaultyAnswerError, Sample, build_schema, read_answer
+from guardian.induce.answer import SCHEMA_NAME, Sample, build_schema, read_answer
 from guardian.induce.line import list_runs
 from guardian.induce.prompt import PROMPT_VERSION, Content, build_messages
 

@@ -30,7 +30,7 @@ _ORDERS: Final = re.compile(
     | \b(?:ignorier|missachte|vergiss|ignorez|oubli|ignora|olvida|desconsider)\w*
     | \b(?:must|shall|always|never)\s+(?:answer|reply|respond|say|output|print|recommend|choose|pick|buy|call|send|run|execute)\b
     | \b(?:function|tool)[\s_-]?calls?\b | \bcurl\b | \bsudo\b | \bapi[\s_-]?key | \bpassword\b
-    | \b(?:marked|mark|treat(?:ed)?|consider(?:ed)?|regard(?:ed)?)\s+(?:it\s+|this\s+)?(?:as\s+)?(?:verified|trusted|authoritative|true|fact)
+    | \b(?:marked|mark|treat(?:ed)?|consider(?:ed)?|regard(?:ed)?)\s+(?:it\s+|this\s+|me\s+)?(?:as\s+)?(?:verified|trusted|authoritative|true|fact)
     | \b(?:is|was|are|now|already|fully|status)[\s:=]+verified\b
     | https?: | www\. | \b\S+@\S+\b
     """,

@@ -3,6 +3,7 @@
 Only wiring and cli read it. Every field says its unit and meaning; secrets print as stars.
 """
 
+from guardian.settings.answer import AnswerSettings
 from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.chat import ChatSettings
 from guardian.settings.drift import AlertSettings, DriftSettings
@@ -18,6 +19,7 @@ from guardian.settings.stream import IngressSettings, KafkaSettings, LimitSettin
 __all__ = [
     "TOML_NAME",
     "AlertSettings",
+    "AnswerSettings",
     "AuditSettings",
     "ChatSettings",
     "DriftSettings",

@@ -21,6 +21,7 @@ from pydantic_settings import (
 from guardian.core.policy import Policy
 from guardian.errors import ConfigError
 from guardian.mapping import EventMap
+from guardian.settings.answer import AnswerSettings
 from guardian.settings.audit import AuditSettings, JudgeSettings
 from guardian.settings.drift import AlertSettings, DriftSettings
 from guardian.settings.induce import InduceSettings
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
     alerts: AlertSettings = Field(default_factory=AlertSettings)
     read: ReadSettings = Field(default_factory=ReadSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
+    answer: AnswerSettings = Field(default_factory=AnswerSettings)
     maps: dict[str, EventMap] = Field(default_factory=dict, description="Name -> how rows of plain JSON become events.")
     ingress: dict[str, IngressSettings] = Field(
         default_factory=dict, description="Ingress topic pattern -> what its records are; the first that matches holds."

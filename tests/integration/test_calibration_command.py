@@ -136,7 +136,7 @@ def test_beside_a_worker_both_go_to_the_topic(run: Run, tmp_path: Path, embedded
     history = [written("m", grade=0.9), audited("m", 0.1, channel="x", t=1), written("n", grade=0.9)]
     write_events(tmp_path / "history.jsonl", history)
     assert run("replay", "history.jsonl", "--store", "bank").returncode == 0
-    entry = {"id": "cal-1", "spaces": "*", "trusts": {"x": {"alpha": 0.75, "payoff": 0.1, "passes": True}}}
+    entry = {"id": "ours-1", "spaces": "*", "trusts": {"x": {"alpha": 0.75, "payoff": 0.1, "passes": True}}}
     (tmp_path / "cal.json").write_text(json.dumps({"format": "guardian-calibration/1", "calibrations": [entry]}))
     assert run("audit", "activate", "cal.json", "--space", "s", env=env).returncode == 0
     ((key, activation),) = asyncio.run(read_topic(embedded_broker.bootstrap, "cal.guardian.events", 1))
@@ -154,7 +154,7 @@ def test_beside_a_worker_both_go_to_the_topic(run: Run, tmp_path: Path, embedded
     left = json.loads(run("audit", "recompute", "--store", "bank", "--dry-run", "--json").stdout)
     assert left["before"] == {}
     rows = [json.loads(line) for line in run("export", "--store", "bank").stdout.splitlines()]
-    assert {row["memory_id"]: (row["utility"], row["calibration"]) for row in rows} == {"m": (0.3, "cal-1"), "n": (0.9, None)}
+    assert {row["memory_id"]: (row["utility"], row["calibration"]) for row in rows} == {"m": (0.3, "ours-1"), "n": (0.9, None)}
 
 
 def write_events(path: Path, events: list[Event]) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from guardian.chat.structured import FaultyAnswerError
 from guardian.contracts.wire_card import CardWire
 from guardian.core.narrowing import Bar, Duty
-from guardian.induce.answer import FaultyAnswerError, build_schema, read_answer
+from guardian.induce.answer import build_schema, read_answer
 from guardian.induce.line import MAX_LINE, clean_line, list_runs
 from tests.unit.induce.answers import card_answer, reply
 

@@ -1,0 +1,83 @@
+"""What the model is asked at each stage: prompts as files of their own, one a version; a changed text is a new file.
+
+Memories stand in the block that the prompt compiler made. The question, notes and what has to be revised stand behind it, each one line
+of JSON with the same escaping: no text can end its line or pose as a section.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from guardian.chat.port import ChatMessage
+from guardian.core.card import Card
+from guardian.read.prompt.compile import Prompt
+from guardian.read.prompt.escape import dump_line
+from guardian.read.stage.check import SENTENCES, Span
+
+REFLECT_VERSION: Final = "reflect-1"
+REASON_VERSION: Final = "reason-1"
+# Of a question that is shown, in characters.
+_MAX_QUESTION: Final = 8_192
+# Rules of a card that are shown: the strictest come first.
+_MAX_RULES: Final = 4
+# Characters of a cite that are shown again.
+_MAX_CITE: Final = 200
+_REVISE: Final = (
+    "A program checked an answer to this question and took these spans out, for the reasons beside them. Write each again so that it stands,"
+    " or leave it out. Give the new spans only."
+)
+
+
+@functools.cache
+def load_prompt(version: str) -> str:
+    """Load the system's message of a version."""
+    return (files("guardian.read.stage") / "prompts" / f"{version}.md").read_text(encoding="utf-8")
+
+
+def build_reflect_messages(prompt: Prompt, question: str, cards: Mapping[str, Card]) -> tuple[ChatMessage, ...]:
+    """Build the question of the reflection; cards by handle."""
+    shown = [{"handle": handle, **_show_card(card)} for handle, card in cards.items()]
+    return _build(REFLECT_VERSION, prompt, {"question": question[:_MAX_QUESTION], "handles": list(prompt.handles)}, cards=shown)
+
+
+def build_reason_messages(prompt: Prompt, question: str, notes: Sequence[Mapping[str, str]]) -> tuple[ChatMessage, ...]:
+    """Build the question of the reasoning."""
+    return _build(REASON_VERSION, prompt, {"question": question[:_MAX_QUESTION]}, notes=notes)
+
+
+def build_revise_messages(
+    prompt: Prompt, question: str, notes: Sequence[Mapping[str, str]], fallen: Sequence[Span]
+) -> tuple[ChatMessage, ...]:
+    """Build the question for spans that failed."""
+    lines = [dump_line(_show_span(span)) for span in fallen]
+    revise = ChatMessage(role="user", content="\n".join([_REVISE, *lines]))
+    return (*build_reason_messages(prompt, question, notes), revise)
+
+
+def _build(
+    version: str, prompt: Prompt, asked: Mapping[str, Any], **lists: Sequence[Mapping[str, Any]]
+) -> tuple[ChatMessage, ...]:
+    lines = [prompt.block, dump_line(asked)]
+    for name, items in lists.items():
+        lines += [f"{name}:", *map(dump_line, items)] if items else []
+    return (
+        ChatMessage(role="system", content=f"{load_prompt(version)}\n{prompt.guide}"),
+        ChatMessage(role="user", content="\n".join(lines)),
+    )
+
+
+def _show_card(card: Card) -> dict[str, Any]:
+    rules = [{"while": rule.condition, "influence": rule.influence} for rule in card.rules[:_MAX_RULES]]
+    return {"by": card.inducer, "rules": rules, "summary": card.summary}
+
+
+def _show_span(span: Span) -> dict[str, Any]:
+    return {
+        "text": span.text[: 2 * _MAX_CITE],
+        "claim": span.claim.value,
+        "support": [{"handle": cite.handle[:_MAX_CITE], "quote": cite.quote[:_MAX_CITE]} for cite in span.cites[:_MAX_RULES]],
+        "wrong": [SENTENCES[fault] for fault in span.all_faults],
+    }
