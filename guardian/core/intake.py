@@ -124,6 +124,8 @@ def _take(world: World, index: int, event: Event, policy: Policy, intake: Intake
                 return Disposition.DISPUTED
             link = build_link(event)
             world.touched.add(event.memory_id)
+            # Read again after a crash, the parents it takes away are gone from the child already, and their empty places may still be there.
+            world.bereft.update(event.remove)
             return _store(world, intake, link.id, dump_link(link, world.space), world.links[event.memory_id], link)
         case Deleted() | Erased():
             return _take_ending(world, event, policy, intake)

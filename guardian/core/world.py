@@ -45,7 +45,7 @@ class World:
         refiled: Memory ids of which a record changed its source, scope or subject.
         causes: Ids of nodes whose own statements changed, not only what follows from others'. Stored ones are written last.
         removed: Stored nodes that no longer exist, by id.
-        bereft: Memory ids that lost a child.
+        bereft: Memory ids that lost a child, or may have in an earlier try.
         known_memories: Memory ids of which the store held a node.
         erased: Memory ids that the erasures of this decision cover, with the time up to which they do; noted again when they come again.
         buried_texts: Texts that became tombstones.

@@ -46,7 +46,7 @@ async def speak(tmp_path: Path) -> Open:
             ("shop", "note", "Beans cost 16 dollars", {"kind": "fact", "source": {"kind": "document"}}),
             ("shop", "recap", "We pay 16 dollars for beans", {"parents": ["note"], "source": {"kind": "agent"}}),
             ("shop", "invoice", "Beans cost 20 dollars", {"kind": "fact", "source": {"kind": "document"}}),
-            ("shop", "hostile", HOSTILE, {"source": {"kind": "agent"}}),
+            ("shop", "hostile", HOSTILE, {"kind": "fact", "source": {"kind": "document"}}),
             ("vault", "code", "The vault opens with 4711", {}),
         ):
             await access.write(tool, space, WriteRequest.model_validate({"memory_id": memory_id, "text": text, **fields}))

@@ -260,7 +260,9 @@ async def test_hostile_text_stays_data(service: Service) -> None:
     hostile = [line["text"] for line in lines][::12]
     for index, text in enumerate(hostile):
         await service.write(f"h{index}", f"Beans. {text}", source={"kind": "agent"})
-    given = (await service.call("POST", CONTEXT, {"question": "beans", "limit": 100})).json()
+    given = (
+        await service.call("POST", CONTEXT, {"question": "beans", "limit": 100, "task": {"requires_objective_fact": False}})
+    ).json()
     system, user = given["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     sections = parse_block(user["content"])
