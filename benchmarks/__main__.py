@@ -126,7 +126,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     ),
     "detection": _sized(
         measure_detection,
-        full={"sizes": Sizes(seeds=200), "settings": 5, "budgets": 5},
+        full={"sizes": Sizes(seeds=200), "settings": 5, "budgets": 4},
         quick={"sizes": Sizes(seeds=10, places=1_000), "settings": 2, "budgets": 0},
     ),
 }

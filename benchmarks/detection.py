@@ -103,7 +103,9 @@ class Sizes:
 
 
 # Other sizes that a setting is watched in: its number, places, share of labelled episodes, whether a channel judges in their place.
-BUDGETS = ((0, 1_000, 0.5, False), (0, 2_000, 0.2, False), (0, 2_000, 1.0, False), (0, 5_000, 0.2, False), (2, 5_000, 0.0, True))
+BUDGETS = ((0, 1_000, 0.5, False), (0, 2_000, 0.2, False), (0, 2_000, 1.0, False), (0, 5_000, 0.2, False))
+# Places of the banks that a channel judges in every setting.
+LARGE = 5_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -283,6 +285,9 @@ async def measure_detection(*, sizes: Sizes, settings: int, budgets: int, advanc
     for stand_in in (None, CHANNEL) if budgets else ():
         cell = study(SETTINGS[0], replace(sizes, starts_clean=False), stand_in=stand_in, advance=advance)
         _add(report, f"the paper's from p0, {'labels' if stand_in is None else 'no labels, a channel'}", SETTINGS[0], cell)
+    for setting in SETTINGS if budgets else ():
+        cell = study(setting, replace(sizes, places=LARGE), stand_in=CHANNEL, advance=advance)
+        _add(report, f"{setting.name}, {LARGE:,} places, a channel", setting, cell)
     for number, places, labelled, by_channel in BUDGETS[:budgets]:
         other, setting = Sizes(seeds=max(1, sizes.seeds // 2), places=places, labelled=labelled), SETTINGS[number]
         cell = study(setting, other, stand_in=CHANNEL if by_channel else None, advance=advance)

@@ -240,6 +240,11 @@ def _drop_unnamed(world: World) -> None:
     """Take away the nodes of unseen memories that came, or that nobody names any more."""
     for memory_id in sorted(world.bereft):
         world.memory_nodes(memory_id)  # asks for the place of an unseen memory that lost a child
+    for node in [node for node in world.nodes.values() if node.is_unseen and node.stored is not None]:
+        if len(world.by_memory[node.memory_id]) > 1:
+            # The memory came, in a try that was broken off: children that were not moved yet still point here, and nobody would find them.
+            world.memory_nodes(node.memory_id)
+            _resolve_children(world, node.memory_id)
     for node in [node for node in world.nodes.values() if node.is_unseen]:
         if world.by_parent.get(node.id):
             continue

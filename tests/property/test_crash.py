@@ -99,7 +99,37 @@ def narrowed_parent(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
     ]
 
 
-STORIES = (lost_reference, moved_family, late_cascade, update_and_erasure, first_seen_target, root_with_parents, narrowed_parent)
+def parent_of_two(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A memory that two name comes, together with news of one of them: read again alone, those move one child and must not lose the other."""
+    parent, child, other, _ = names
+    known = [written(child, "Kiln card", parents=[parent], t=2), written(other, "Kiln list", parents=[parent], t=3)]
+    return known, [
+        written(parent, "Kiln 4 fires at 900", src="document", parents=[], t=1),
+        written(child, "Kiln card", parents=[parent], t=2, source="/again"),
+        written(child, "Kiln card, shorter", t=5),
+    ]
+
+
+def removed_parent(names: Sequence[str]) -> tuple[list[Event], list[Event]]:
+    """A link takes the last child of a memory that never came: its empty place goes, too."""
+    child, parent, other, _ = names
+    return [written(child, "Kiln card", parents=[parent, other])], [
+        linked(child, remove=[parent, other], t=2),
+        written(other, "Gate 4", t=3),
+    ]
+
+
+STORIES = (
+    lost_reference,
+    moved_family,
+    late_cascade,
+    update_and_erasure,
+    first_seen_target,
+    root_with_parents,
+    narrowed_parent,
+    parent_of_two,
+    removed_parent,
+)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
