@@ -25,7 +25,6 @@ from guardian.core.point import Phase, Point, PointKind
 from guardian.errors import ConfigError
 from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity, Vectors
 from guardian.store.check import validate_fence, validate_id, validate_phase, validate_query, validate_vector
-from guardian.store.fusion import build_hits, choose_hits, list_optional, list_wanted
 from guardian.store.identity import (
     META_ID,
     build_absent_error,
@@ -68,14 +67,12 @@ from guardian.store.qdrant.query import (
     build_lacking_filter,
     build_patch,
     build_point,
-    build_requests,
-    build_selector,
-    build_slot_filter,
     build_struct,
     check_done,
     is_point,
     vendor_errors,
 )
+from guardian.store.qdrant.search import search_collection
 
 # The first that counts IDF within a tenant; an older one takes the parameter and silently counts over all.
 _MIN_SERVER = (1, 19)
@@ -217,15 +214,7 @@ class QdrantStore:
         if build_search_clause(query).is_empty:
             return []
         with vendor_errors(self._place):
-            answers = await self._client.query_batch_points(self.collection, build_requests(query))
-            sparse, *dense = [[(str(found.id), found.score) for found in answer.points] for answer in answers]
-            best = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
-            names = [hit.id for hit in best]
-            fitting = await self._find_fitting(list_optional(names, query), query)
-            wanted = list_wanted(names, query, fitting)
-            records = await self._retrieve(wanted, build_selector(query.fields)) if wanted else []
-        points = [build_point(record, whole=query.fields is None) for record in records]
-        return build_hits(best, set(wanted), points, fitting)
+            return await search_collection(self._client, self.collection, query)
 
     async def iter_points(
         self,
@@ -340,19 +329,6 @@ class QdrantStore:
         payload = {**build_meta_payload(identity), **self._role.mark}
         point = models.PointStruct(id=META_ID, vector={}, payload=payload)
         check_done([await self._client.upsert(self.collection, [point], wait=True, update_mode=mode)])
-
-    async def _find_fitting(self, names: Sequence[str], query: SearchQuery) -> set[str]:
-        """Find the points that have one of the further slots, by the index alone."""
-        if not names:
-            return set()
-        records, _ = await self._client.scroll(
-            self.collection,
-            scroll_filter=build_slot_filter(names, query),
-            limit=len(names),
-            with_payload=False,
-            with_vectors=False,
-        )
-        return {str(record.id) for record in records}
 
     async def _retrieve(self, ids: Sequence[str], with_payload: Any) -> list[models.Record]:
         return await self._client.retrieve(self.collection, list(ids), with_payload=with_payload, with_vectors=False)
