@@ -27,5 +27,6 @@ def build_stage_options(settings: Settings, *, with_trace: bool = False) -> Stag
         when_unverified=WhenUnverified(settings.read.when_unverified),
         max_tokens=settings.answer.max_tokens,
         least_overlap=settings.answer.least_overlap,
+        evidence_tokens=settings.answer.evidence_tokens,
         with_trace=with_trace,
     )
