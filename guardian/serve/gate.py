@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 # What needs a key; the rest is health, figures and the description of the interface.
 GUARDED = "/v1/"
+_ANSWERS = re.compile(r"/v1/spaces/[^/]+/answer")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
@@ -37,13 +39,19 @@ class Limits:
 
     Attributes:
         timeout_s: From its first byte to the last of the answer.
+        answer_timeout_s: The same where a model answers.
         max_body_bytes: Of its body.
         max_requests: In hand at once.
     """
 
     timeout_s: float = 15.0
+    answer_timeout_s: float = 60.0
     max_body_bytes: int = 256 * 1024
     max_requests: int = 64
+
+    def time_for(self, path: str) -> float:
+        """Give the seconds that a request to a path may take."""
+        return self.answer_timeout_s if _ANSWERS.fullmatch(path) else self.timeout_s
 
 
 @dataclass(slots=True)
@@ -115,28 +123,36 @@ class Gate:
             self._note(exchange)
 
     async def _pass(self, exchange: _Exchange, receive: Receive) -> None:
+        scope = exchange.scope
+        limit_s = self._limits.time_for(scope["raw_path"].decode("latin-1"))
         try:
-            async with asyncio.timeout(self._limits.timeout_s):
-                scope = exchange.scope
+            async with asyncio.timeout(limit_s):
                 # Segments stay as they were sent: an id may hold a slash, which must not become a part of the path.
                 scope["path"] = scope["raw_path"].decode("ascii")
                 self._admit(scope)
                 body = await _read_body(scope, receive, self._limits.max_body_bytes)
                 await self._app(scope, _replay(body, receive), exchange.answer)
         except TimeoutError:
-            await exchange.refuse(
+            await self._refuse(
+                exchange,
                 ProblemError(
                     504,
                     "too_slow",
-                    f"the request took longer than {self._limits.timeout_s:g} s; what it asked for may still be done.",
+                    f"the request took longer than {limit_s:g} s; what it asked for may still be done.",
                     "try again with the same event id and time, which changes nothing twice.",
-                )
+                ),
             )
         except GuardianError as exc:
-            await exchange.refuse(build_problem(exc))
+            await self._refuse(exchange, build_problem(exc))
         except Exception as exc:  # noqa: BLE001 # the service's outer edge: a bug costs one request, and no word of it is logged
             log_bug(exc)
-            await exchange.refuse(build_problem(GuardianError()))
+            await self._refuse(exchange, build_problem(GuardianError()))
+
+    async def _refuse(self, exchange: _Exchange, problem: ProblemError) -> None:
+        """Refuse and count, unless the routes have answered, who count for themselves."""
+        if not exchange.status:
+            self._metrics.note_refused(problem.code)
+        await exchange.refuse(problem)
 
     def _admit(self, scope: Scope) -> None:
         """Find out who asks, put the key into the request's state, and see whether that is too much.

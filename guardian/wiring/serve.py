@@ -15,6 +15,8 @@ from guardian.serve.key import Key, Keyring, Right, digest_secret
 from guardian.serve.sending import PipelineSink, TopicSink
 from guardian.settings import KeySettings, Settings
 from guardian.telemetry.log import configure_logging
+from guardian.telemetry.serve import ServeMetrics
+from guardian.wiring.answer import build_answerer
 from guardian.wiring.broker import build_publisher, forward_events, open_producer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.read import build_calibrator
@@ -61,7 +63,7 @@ def build_keyring(settings: Settings) -> Keyring:
             setting="GUARDIAN_SERVE__KEYS",
             mend="give each key its own.",
         )
-    return Keyring(keys, anonymous=None if keys else build_own_key("local", Right.READ, Right.WRITE))
+    return Keyring(keys, anonymous=None if keys else build_own_key("local", Right.READ, Right.ANSWER, Right.WRITE))
 
 
 def choose_mcp_key(settings: Settings) -> Key:
@@ -72,7 +74,7 @@ def choose_mcp_key(settings: Settings) -> Key:
     """
     name = settings.serve.mcp_key
     if name is None:
-        return build_own_key("mcp", Right.READ)
+        return build_own_key("mcp", Right.READ, Right.ANSWER)
     if name not in settings.serve.keys:
         known = ", ".join(sorted(settings.serve.keys)) or "none"
         raise ConfigError(
@@ -102,6 +104,8 @@ async def open_access(settings: Settings, place: str | None = None) -> AsyncIter
         producer = await stack.enter_async_context(open_producer(settings)) if to_topic else None
         access = build_access(settings, store, embedder, producer)
         stack.push_async_callback(access.sink.close)
+        if access.answerer is not None:
+            stack.push_async_callback(access.answerer.close)
         yield access
 
 
@@ -128,6 +132,7 @@ def build_access(settings: Settings, store: Store, embedder: Embedder | None, pr
         sink = PipelineSink(build_pipeline(settings, store, embedder, None))
         on_read = sink.post
     calibrator = build_calibrator(settings, store, embedder=embedder, publisher=publisher, on_read=on_read)
+    metrics = ServeMetrics()
     return Access(
         calibrator=calibrator,
         sink=sink,
@@ -135,6 +140,8 @@ def build_access(settings: Settings, store: Store, embedder: Embedder | None, pr
         decode_policy=build_decode_policy(settings, store.identity.vector_size),
         embedder=embedder,
         has_ledger=publisher is not None or settings.read.ledger_dir is not None,
+        answerer=build_answerer(settings, metrics),
+        metrics=metrics,
     )
 
 
@@ -153,10 +160,16 @@ async def run_serve(settings: Settings, place: str | None = None) -> None:
     configure_logging(settings.log_level)
     serve = settings.serve
     require_keys(serve.bind, has_keys=bool(serve.keys))
-    limits = Limits(timeout_s=serve.timeout_s, max_body_bytes=serve.max_body_bytes, max_requests=serve.max_requests)
+    limits = Limits(
+        timeout_s=serve.timeout_s,
+        answer_timeout_s=serve.answer_timeout_s,
+        max_body_bytes=serve.max_body_bytes,
+        max_requests=serve.max_requests,
+    )
     with bind_socket(serve.bind, serve.port) as bound:
         async with open_access(settings, place) as access:
-            await serve_http(build_app(access, build_keyring(settings), limits=limits), bound, stop_s=serve.stop_s)
+            app = build_app(access, build_keyring(settings), limits=limits, ready_timeout_s=serve.ready_timeout_s)
+            await serve_http(app, bound, stop_s=serve.stop_s)
 
 
 async def run_mcp(settings: Settings, place: str | None = None) -> None:
