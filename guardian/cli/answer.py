@@ -19,6 +19,7 @@ from guardian.errors import ConfigError
 from guardian.read import Admission, Task
 from guardian.read.stage.answer import Answer, Standing
 from guardian.read.stage.answer import answer as answer_from
+from guardian.read.stage.call import Call
 from guardian.read.stage.check import SENTENCES, Span
 from guardian.read.stage.evidence import Evidence
 from guardian.read.stage.reflect import load_cards
@@ -171,17 +172,7 @@ def describe_answer(found: Answer) -> dict[str, Any]:
             {"handle": piece.handle, "source": piece.source, "cut": piece.cut, "is_shown": piece.is_shown}
             for piece in found.evidence
         ],
-        "calls": [
-            {
-                "stage": call.stage,
-                "prompt_tokens": call.prompt_tokens,
-                "completion_tokens": call.completion_tokens,
-                "latency_ms": call.latency_ms,
-                "is_usable": call.is_usable,
-                "fault": None if call.fault is None else call.fault.value,
-            }
-            for call in found.calls
-        ],
+        "calls": [_describe_call(call) for call in found.calls],
         "trace": None
         if found.trace is None
         else {
@@ -189,6 +180,17 @@ def describe_answer(found: Answer) -> dict[str, Any]:
             "checked": [describe_span(span) for span in found.trace.checked],
             "removed": [describe_span(span) for span in found.trace.removed],
         },
+    }
+
+
+def _describe_call(call: Call) -> dict[str, Any]:
+    return {
+        "stage": call.stage,
+        "prompt_tokens": call.prompt_tokens,
+        "completion_tokens": call.completion_tokens,
+        "latency_ms": call.latency_ms,
+        "is_usable": call.is_usable,
+        "fault": None if call.fault is None else call.fault.value,
     }
 
 

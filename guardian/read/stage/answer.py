@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -23,7 +23,7 @@ from guardian.read.admission.policy import WhenUnverified
 from guardian.read.calibrator import Admission
 from guardian.read.stage.call import Call, Caller
 from guardian.read.stage.check import LEAST_OVERLAP, Measures, Span, measure
-from guardian.read.stage.evidence import EVIDENCE_TOKENS, Evidence, Piece, compile_evidence
+from guardian.read.stage.evidence import EVIDENCE_TOKENS, Evidence, Hand, Piece, compile_evidence
 from guardian.read.stage.form import Claim
 from guardian.read.stage.reason import Reasoned, reason
 from guardian.read.stage.reflect import Reflections, reflect
@@ -161,25 +161,12 @@ async def answer(
     chosen, started = options or StageOptions(), time.perf_counter()
     caller = Caller(model=model, max_tokens=chosen.max_tokens, on_call=on_call)
     hand = compile_evidence(evidence, token_budget=chosen.evidence_tokens)
-    has_sources = bool(admission.rendered or hand.block)
-    reflections, reasoned, fault = Reflections(), Reasoned(spans=()), None
-    try:
-        if has_sources and chosen.reflects:
-            reflections = await reflect(admission, question, caller, cards=cards, hand=hand)
-        if has_sources:
-            reasoned = await reason(
-                admission,
-                reflections,
-                question,
-                caller,
-                revises=chosen.revises,
-                least_overlap=chosen.least_overlap,
-                hand=hand,
-            )
-    except (DependencyError, RecordError, FaultyAnswerError) as exc:
-        fault = f"its answer could not be used: {exc}" if isinstance(exc, FaultyAnswerError) else str(exc)
-        log.warning("answer.fell_back", error=fault)
+    found = _Found()
+    if admission.rendered or hand.block:
+        await _run(found, admission, question, caller, chosen, cards=cards, hand=hand)
+    fault, reasoned = found.fault, found.reasoned
     spans, standing = settle_standing(reasoned.spans, chosen.when_unverified)
+    trace = Trace(reflections=found.reflections, checked=reasoned.checked, removed=reasoned.removed)
     return Answer(
         standing=standing if fault is None else Standing.FALLBACK,
         text=write_text(spans, standing) if fault is None else "",
@@ -190,9 +177,46 @@ async def answer(
         calls=tuple(caller.calls),
         latency_ms=(time.perf_counter() - started) * 1000,
         fault=fault,
-        trace=Trace(reflections=reflections, checked=reasoned.checked, removed=reasoned.removed) if chosen.with_trace else None,
+        trace=trace if chosen.with_trace else None,
         evidence=hand.pieces,
     )
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the stages came to, as far as they came."""
+
+    reflections: Reflections = field(default_factory=Reflections)
+    reasoned: Reasoned = field(default_factory=lambda: Reasoned(spans=()))
+    fault: str | None = None
+
+
+async def _run(
+    found: _Found,
+    admission: Admission,
+    question: str,
+    caller: Caller,
+    chosen: StageOptions,
+    *,
+    cards: Mapping[str, Card] | None,
+    hand: Hand,
+) -> None:
+    """Run the stages; a model that fails leaves what was found till then, and the reason."""
+    try:
+        if chosen.reflects:
+            found.reflections = await reflect(admission, question, caller, cards=cards, hand=hand)
+        found.reasoned = await reason(
+            admission,
+            found.reflections,
+            question,
+            caller,
+            revises=chosen.revises,
+            least_overlap=chosen.least_overlap,
+            hand=hand,
+        )
+    except (DependencyError, RecordError, FaultyAnswerError) as exc:
+        found.fault = f"its answer could not be used: {exc}" if isinstance(exc, FaultyAnswerError) else str(exc)
+        log.warning("answer.fell_back", error=found.fault)
 
 
 def settle_standing(spans: tuple[Span, ...], when_unverified: WhenUnverified) -> tuple[tuple[Span, ...], Standing]:
