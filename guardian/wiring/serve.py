@@ -24,6 +24,8 @@ from guardian.wiring.state import build_embedder, build_identity, build_store, p
 from guardian.wiring.worker import build_pipeline
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from guardian.stream.broker.kafka import Producer
 
 
@@ -146,7 +148,7 @@ def build_access(settings: Settings, store: Store, embedder: Embedder | None, pr
 
 
 async def run_serve(settings: Settings, place: str | None = None) -> None:
-    """Serve over HTTP until told to stop.
+    """Serve over HTTP until told to stop; live and unready while the store is away, at the start as well.
 
     Raises:
         ConfigError: The address needs keys, is taken, or the extra is missing.
@@ -154,7 +156,8 @@ async def run_serve(settings: Settings, place: str | None = None) -> None:
     try:
         from guardian.serve.gate import Limits  # noqa: PLC0415 # an extra
         from guardian.serve.http import build_app  # noqa: PLC0415 # an extra
-        from guardian.serve.server import bind_socket, require_keys, serve_http  # noqa: PLC0415 # an extra
+        from guardian.serve.server import bind_socket, require_keys  # noqa: PLC0415 # an extra
+        from guardian.serve.waiting import serve_when_there  # noqa: PLC0415 # an extra
     except ImportError as exc:
         raise _miss_extra(exc) from exc
     configure_logging(settings.log_level)
@@ -166,10 +169,15 @@ async def run_serve(settings: Settings, place: str | None = None) -> None:
         max_body_bytes=serve.max_body_bytes,
         max_requests=serve.max_requests,
     )
-    with bind_socket(serve.bind, serve.port) as bound:
+    keyring = build_keyring(settings)
+
+    @asynccontextmanager
+    async def open_app() -> AsyncIterator[ASGIApp]:
         async with open_access(settings, place) as access:
-            app = build_app(access, build_keyring(settings), limits=limits, ready_timeout_s=serve.ready_timeout_s)
-            await serve_http(app, bound, stop_s=serve.stop_s)
+            yield build_app(access, keyring, limits=limits, ready_timeout_s=serve.ready_timeout_s)
+
+    with bind_socket(serve.bind, serve.port) as bound:
+        await serve_when_there(open_app, bound, stop_s=serve.stop_s)
 
 
 async def run_mcp(settings: Settings, place: str | None = None) -> None:

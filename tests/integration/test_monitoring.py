@@ -83,17 +83,14 @@ def build_alertmanager_config(webhook: Webhook) -> dict[str, Any]:
     return config
 
 
-def build_prometheus_config(*, target: str, alertmanager: str, rules: Path) -> dict[str, Any]:
-    """Give the shipped example with the target and Alertmanager of the test, and short pauses."""
+def build_prometheus_config(*, target: str, alertmanager: str, rules: Path, job_name: str = "guardian") -> dict[str, Any]:
+    """Give the shipped example with the target and Alertmanager of the test, and short pauses; of the jobs that of the target."""
     config: dict[str, Any] = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     config["global"] |= {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "250ms"}
     config["global"]["external_labels"]["docs_url"] = DOCS
     config["rule_files"] = [str(rules / "*.yml")]
-    # The jobs of what the test runs; a name that leads nowhere is no target.
-    job = next(job for job in config["scrape_configs"] if job["job_name"] == "guardian")
-    config["scrape_configs"] = [job]
-    (static,) = job["static_configs"]
-    static["targets"] = [target]
+    assert job_name in {job["job_name"] for job in config["scrape_configs"]}
+    config["scrape_configs"] = [{"job_name": job_name, "static_configs": [{"targets": [target]}]}]
     config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"] = [alertmanager]
     return config
 
@@ -109,14 +106,14 @@ def routing(programs: Programs, folder: Path) -> Iterator[tuple[Daemon, Webhook]
 
 
 @contextmanager
-def watch(programs: Programs, target: str, folder: Path) -> Iterator[tuple[Daemon, Webhook]]:
+def watch(programs: Programs, target: str, folder: Path, *, job_name: str = "guardian") -> Iterator[tuple[Daemon, Webhook]]:
     """Watch a target from metrics to webhook; gives Prometheus and the webhook."""
     rules = copy_rules(folder / "rules", pause=PAUSE)
     with (
         routing(programs, folder) as (alertmanager, webhook),
         build_prometheus(
             programs,
-            build_prometheus_config(target=target, alertmanager=alertmanager.address, rules=rules),
+            build_prometheus_config(target=target, alertmanager=alertmanager.address, rules=rules, job_name=job_name),
             folder=folder / "prometheus",
         ) as prometheus,
     ):
