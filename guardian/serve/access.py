@@ -40,7 +40,7 @@ from guardian.serve.body import (
     WriteRequest,
 )
 from guardian.serve.key import Key, Right
-from guardian.serve.problem import ProblemError
+from guardian.serve.problem import RETRY_AWAY_S, ProblemError
 from guardian.serve.reasoned import AnswerReply, AnswerRequest, build_answer
 from guardian.serve.sending import Sink
 from guardian.serve.statement import build_corrected_data, build_statement, build_written_data
@@ -65,6 +65,7 @@ class Access:
         decode_policy: What is refused.
         has_ledger: Whether contexts and outcomes are kept anywhere.
         answerer: The model that answers; None where none is set.
+        max_answers: Answers by it in hand at once: they take seconds, and must not take the places of reads.
         metrics: Counts what is given.
     """
 
@@ -75,8 +76,10 @@ class Access:
     embedder: Embedder | None = None
     has_ledger: bool = True
     answerer: Answerer | None = None
+    max_answers: int = 16
     metrics: ServeMetrics = field(default_factory=ServeMetrics)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _answering: int = 0
     _given: OrderedDict[tuple[str, str], frozenset[str]] = field(default_factory=OrderedDict)
 
     @property
@@ -106,7 +109,7 @@ class Access:
         """Have a model answer a question from what memory may say to it, and from what the caller has at hand.
 
         Raises:
-            ProblemError: The key may not, or no model is set here.
+            ProblemError: The key may not, no model is set here, or too many answers are in hand.
             DependencyError: The store is away; a model that is away is a fallback.
             ConfigError: The model will never answer.
         """
@@ -119,9 +122,18 @@ class Access:
                 "no model answers here.",
                 "set GUARDIAN_ANSWER__MODEL where the service runs, or ask for a context.",
             )
+        if self._answering >= self.max_answers:
+            raise ProblemError(503, "too_busy", "too many answers are in hand.", "try again.", retry_after_s=RETRY_AWAY_S)
+        self._answering += 1
+        try:
+            return await self._answer(self.answerer, space, asked)
+        finally:
+            self._answering -= 1
+
+    async def _answer(self, answerer: Answerer, space: str, asked: AnswerRequest) -> AnswerReply:
         admission = await self._admit(space, asked)
         evidence = [Evidence(source=one.source, text=one.text) for one in asked.evidence]
-        found = await self.answerer.answer(self.store, admission, asked.question, evidence=evidence, with_trace=asked.trace)
+        found = await answerer.answer(self.store, admission, asked.question, evidence=evidence, with_trace=asked.trace)
         return build_answer(found, answer.build_context(admission))
 
     async def _admit(self, space: str, asked: ContextRequest) -> Admission:

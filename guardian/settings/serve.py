@@ -69,3 +69,6 @@ class ServeSettings(Section):
     )
     max_body_bytes: int = Field(256 * 1024, ge=1024, description="Largest request body.")
     max_requests: int = Field(64, ge=1, description="Requests in hand at once; more are refused with 503.")
+    max_answers: int = Field(
+        16, ge=1, description="Of these answers by a model, which take long; more are refused with 503, and reads go on."
+    )

@@ -143,6 +143,7 @@ def build_access(settings: Settings, store: Store, embedder: Embedder | None, pr
         embedder=embedder,
         has_ledger=publisher is not None or settings.read.ledger_dir is not None,
         answerer=build_answerer(settings, metrics),
+        max_answers=settings.serve.max_answers,
         metrics=metrics,
     )
 

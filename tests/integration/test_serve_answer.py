@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,8 +15,9 @@ from guardian.read.prompt.section import parse_block
 from guardian.serve.gate import Limits
 from guardian.settings import AnswerSettings, Settings
 from tests.chat_server import MODEL, ChatServer, hang, refuse, serve_chat
-from tests.integration.serve_rig import KEYS, SECRETS, Service, build_settings, running
-from tests.integration.test_serve import CONTEXT, FACT, code_of
+from tests.integration.serve_rig import KEYS, SECRETS, Service, build_settings, code_of, running
+from tests.integration.test_serve import CONTEXT, FACT
+from tests.integration.worker_rig import wait_until
 from tests.unit.read.stage.answers import span, spans, uses
 
 ANSWER = "/v1/spaces/shop/answer"
@@ -158,6 +160,24 @@ async def test_an_answer_has_more_time_than_other_requests_and_not_for_ever(fast
         assert code_of(await service.call("POST", ANSWER, QUESTION, by="tool"), 504) == "too_slow"
         assert (await read_figures(service))['guardian_stage_calls_total{outcome="given_up",stage="reflect"}'] == 1
         server.latency_s = 0.0
+        assert (await ask(service))["standing"] == "unverified"
+
+
+async def test_a_slow_model_takes_no_place_of_a_read(fast_path: Path, server: ChatServer) -> None:
+    """Answers beyond their number are refused for later; contexts are given meanwhile, and answers again when there is a place."""
+    settings = build_answering(fast_path, server)
+    settings = settings.model_copy(update={"serve": settings.serve.model_copy(update={"max_answers": 2})})
+    async with running(settings) as service:
+        await write_price(service)
+        server.faults.extend([hang(server), hang(server)])
+        slow = [asyncio.create_task(service.call("POST", ANSWER, QUESTION, by="tool")) for _ in range(2)]
+        await wait_until(lambda: len(server.questions) == 2, what="two questions to the model")
+        refused = await service.call("POST", ANSWER, QUESTION, by="tool")
+        assert code_of(refused, 503) == "too_busy"
+        assert int(refused.headers["retry-after"]) > 0
+        assert (await service.call("POST", CONTEXT, QUESTION, by="tool")).status_code == 200
+        server.released.set()
+        assert [(await each).status_code for each in slow] == [200, 200]
         assert (await ask(service))["standing"] == "unverified"
 
 

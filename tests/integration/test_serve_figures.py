@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.integration.serve_rig import KEYS, build_settings, running
-from tests.integration.test_serve import CONTEXT, CORRECTIONS, FACT, MEMORIES, SEARCH, code_of
+from tests.integration.serve_rig import KEYS, build_settings, code_of, running
+from tests.integration.test_serve import CONTEXT, CORRECTIONS, FACT, MEMORIES, SEARCH
 from tests.integration.test_serve_answer import read_figures
 
 ROLES = "guardian_context_records_total"

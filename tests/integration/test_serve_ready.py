@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+import structlog
 from starlette.types import ASGIApp
 
 from guardian.errors import ConfigError, DependencyError
@@ -25,11 +24,8 @@ from guardian.store.memory import MemoryStore
 from guardian.stream.broker.process import choose_port
 from guardian.wiring import build_access, build_keyring
 from tests.chaos.loopback import IDENTITY, LoopbackServer, LoopbackStore
-from tests.integration.serve_rig import SECRETS, build_settings, wait_until_live
-from tests.integration.test_serve import code_of, logged
+from tests.integration.serve_rig import SECRETS, build_settings, code_of, wait_until_live
 from tests.integration.worker_rig import wait_until
-
-__all__ = ["logged"]  # a fixture
 
 SEARCH = "/v1/spaces/shop/search"
 HEADERS = {"Authorization": f"Bearer {SECRETS['agent']}"}
@@ -109,6 +105,15 @@ async def reaching(bound: socket.socket) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+@asynccontextmanager
+async def logging_changes() -> AsyncIterator[list[str]]:
+    """Give what the log says of readiness, whole at the end of the block."""
+    changes: list[str] = []
+    with structlog.testing.capture_logs() as lines:
+        yield changes
+    changes += [line["event"] for line in lines if line["event"] in {"serve.store_away", "serve.ready_again"}]
+
+
 async def look(client: httpx.AsyncClient) -> tuple[int, int, float]:
     """Give the statuses of liveness and readiness, and the figure."""
     statuses = [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
@@ -117,18 +122,9 @@ async def look(client: httpx.AsyncClient) -> tuple[int, int, float]:
     return statuses[0], statuses[1], float(line.split()[1])
 
 
-@pytest.fixture
-def log_lines(logged: io.StringIO) -> Iterator[list[str]]:
-    """Give the events of the log about readiness, filled at the end of the test's own block."""
-    found: list[str] = []
-    yield found
-    wanted = [json.loads(line)["event"] for line in logged.getvalue().splitlines()]
-    assert [event for event in wanted if event in {"serve.store_away", "serve.ready_again"}] == found
-
-
-async def test_a_store_that_is_away_makes_it_unready_until_it_is_back(fast_path: Path, log_lines: list[str]) -> None:
+async def test_a_store_that_is_away_makes_it_unready_until_it_is_back(fast_path: Path) -> None:
     """No restart is needed; while it is away a request is told so and when to come back, and the log says each change once."""
-    async with serving(fast_path) as (client, distant):
+    async with serving(fast_path) as (client, distant), logging_changes() as changes:
         assert await look(client) == (200, 200, 1.0)
         for _ in range(2):
             await distant.stop()
@@ -141,7 +137,7 @@ async def test_a_store_that_is_away_makes_it_unready_until_it_is_back(fast_path:
             await distant.start()
             assert await look(client) == (200, 200, 1.0)
             assert (await client.post(SEARCH, json={"text": "beans"}, headers=HEADERS)).status_code == 200
-    log_lines += ["serve.store_away", "serve.ready_again"] * 2
+    assert changes == ["serve.store_away", "serve.ready_again"] * 2
 
 
 async def test_a_store_that_says_nothing_is_away_too(fast_path: Path) -> None:
