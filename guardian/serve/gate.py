@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guardian.errors import GuardianError
 from guardian.serve.key import Key, Keyring
-from guardian.serve.problem import MEDIA_TYPE, RETRY_AWAY_S, ProblemError, build_problem
+from guardian.serve.problem import MEDIA_TYPE, RETRY_AWAY_S, ProblemError, build_problem, read_code
 from guardian.serve.rate import RateLimit
 from guardian.telemetry.serve import ServeMetrics
 
@@ -62,12 +62,17 @@ class _Exchange:
     send: Send
     started_at: float = field(default_factory=time.perf_counter)
     status: int = 0
+    is_problem: bool = False
+    code: str | None = None
 
     async def answer(self, message: Message) -> None:
-        """Pass a part of the answer on, and note its status."""
+        """Pass a part of the answer on, and note its status, and the code of a problem: whoever refuses is counted here."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self.is_problem = (b"content-type", MEDIA_TYPE.encode()) in map(tuple, message.get("headers", ()))
             message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+        elif self.is_problem and self.code is None and message.get("body"):
+            self.code = read_code(message["body"])
         await self.send(message)
 
     async def refuse(self, problem: ProblemError) -> None:
@@ -133,26 +138,19 @@ class Gate:
                 body = await _read_body(scope, receive, self._limits.max_body_bytes)
                 await self._app(scope, _replay(body, receive), exchange.answer)
         except TimeoutError:
-            await self._refuse(
-                exchange,
+            await exchange.refuse(
                 ProblemError(
                     504,
                     "too_slow",
                     f"the request took longer than {limit_s:g} s; what it asked for may still be done.",
                     "try again with the same event id and time, which changes nothing twice.",
-                ),
+                )
             )
         except GuardianError as exc:
-            await self._refuse(exchange, build_problem(exc))
+            await exchange.refuse(build_problem(exc))
         except Exception as exc:  # noqa: BLE001 # the service's outer edge: a bug costs one request, and no word of it is logged
             log_bug(exc)
-            await self._refuse(exchange, build_problem(GuardianError()))
-
-    async def _refuse(self, exchange: _Exchange, problem: ProblemError) -> None:
-        """Refuse and count, unless the routes have answered, who count for themselves."""
-        if not exchange.status:
-            self._metrics.note_refused(problem.code)
-        await exchange.refuse(problem)
+            await exchange.refuse(build_problem(GuardianError()))
 
     def _admit(self, scope: Scope) -> None:
         """Find out who asks, put the key into the request's state, and see whether that is too much.
@@ -189,6 +187,8 @@ class Gate:
     def _note(self, exchange: _Exchange) -> None:
         seconds = time.perf_counter() - exchange.started_at
         self._metrics.note(exchange.route, exchange.status, seconds)
+        if exchange.code is not None:
+            self._metrics.note_refused(exchange.code)
         if exchange.scope["path"].startswith(GUARDED):
             key: Key | None = exchange.scope.get("state", {}).get("key")
             log.info(

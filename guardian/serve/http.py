@@ -206,20 +206,19 @@ def _name_operation(route: APIRoute) -> str:
     return route.name
 
 
-def _respond(request: Request, problem: ProblemError) -> JSONResponse:
-    request.app.state.metrics.note_refused(problem.code)
+def _respond(problem: ProblemError) -> JSONResponse:
     headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
     return JSONResponse(problem.describe(), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
-async def _answer_error(request: Request, exc: Exception) -> Response:
+async def _answer_error(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # the framework's signature
     assert isinstance(exc, GuardianError)
     if isinstance(exc, InvariantError | ConfigError):
         log_bug(exc)
-    return _respond(request, build_problem(exc))
+    return _respond(build_problem(exc))
 
 
-async def _answer_faults(request: Request, exc: Exception) -> Response:
+async def _answer_faults(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above
     """Tell the place and kind of each fault, and none of what was sent."""
     assert isinstance(exc, RequestValidationError)
     faults = [
@@ -227,27 +226,26 @@ async def _answer_faults(request: Request, exc: Exception) -> Response:
         for fault in exc.errors()[:20]
     ]
     if any(fault["fault"] == "json_invalid" for fault in faults):
-        return _respond(request, ProblemError(400, "not_json", "the body is no JSON.", "send one JSON object in UTF-8."))
+        return _respond(ProblemError(400, "not_json", "the body is no JSON.", "send one JSON object in UTF-8."))
     path = faults[0]["path"] if faults else ""
     return _respond(
-        request,
         ProblemError(
             422,
             "body_wrong",
             "the body does not say what it must.",
             "mend the faults; /openapi.json describes the body.",
             more={"path": path, "faults": faults},
-        ),
+        )
     )
 
 
-async def _answer_http(request: Request, exc: Exception) -> Response:
+async def _answer_http(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above
     assert isinstance(exc, HTTPException)
     code = {404: "no_such_route", 405: "method_wrong", 400: "not_json"}.get(exc.status_code, "refused")
     mend = "/openapi.json lists the routes and what they take."
-    return _respond(request, ProblemError(exc.status_code, code, "the service does not take that request.", mend))
+    return _respond(ProblemError(exc.status_code, code, "the service does not take that request.", mend))
 
 
-async def _answer_bug(request: Request, exc: Exception) -> Response:
+async def _answer_bug(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above
     """Answer for a bug; the framework raises it again to the gate, which logs it."""
-    return _respond(request, build_problem(InvariantError(type(exc).__name__)))
+    return _respond(build_problem(InvariantError(type(exc).__name__)))
