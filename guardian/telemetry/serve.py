@@ -6,6 +6,7 @@ anything else that a caller chooses.
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -114,10 +115,11 @@ class ServeMetrics:
     def note_given(self, line: ContextGiven, *, asked: Task, known: Task) -> None:
         """Count a context by its ledger line; the task as it was asked tells whether a classifier had to say anything."""
         self.contexts.labels(line.advice or "none").inc()
-        for record in line.records:
-            self.records.labels(record.role.value, record.reason.value).inc()
-            if record.rendered:
-                self.rendered.labels(record.role.value, record.status.value).inc()
+        for (role, reason), number in Tally((record.role.value, record.reason.value) for record in line.records).items():
+            self.records.labels(role, reason).inc(number)
+        shown = [record for record in line.records if record.rendered]
+        for (role, status), number in Tally((record.role.value, record.status.value) for record in shown).items():
+            self.rendered.labels(role, status).inc(number)
         self.context.observe(line.latency_ms / 1000)
         self.searches.observe(line.searches)
         self.tokens.observe(line.tokens)

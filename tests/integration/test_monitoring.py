@@ -283,6 +283,25 @@ AT_ONCE = {
         ],
         {("schema_registry_away", "warning"), ("no_batch", "critical")},
     ),
+    "services that are gone": (
+        [
+            {"alert": "serve_gone", "severity": "critical"},
+            {"alert": "serve_down", "severity": "warning"},
+            {"alert": "serve_not_ready", "severity": "critical"},
+            {"alert": "reads_fail", "severity": "critical"},
+            {"alert": "keys_unknown", "severity": "warning"},
+        ],
+        {("serve_gone", "critical"), ("keys_unknown", "warning")},
+    ),
+    "a service that does not reach its store": (
+        [
+            {"alert": "serve_not_ready", "severity": "critical"},
+            {"alert": "reads_fail", "severity": "critical"},
+            {"alert": "reads_slow", "severity": "warning"},
+            {"alert": "facts_contaminated", "severity": "critical"},
+        ],
+        {("serve_not_ready", "critical"), ("facts_contaminated", "critical")},
+    ),
     "a model that is away": (
         [
             {"alert": "model_away", "severity": "warning"},
