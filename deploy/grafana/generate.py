@@ -35,8 +35,6 @@ FOLDER = Path(__file__).parent / "dashboards"
 WIDTH = 24
 WHERE = 'job=~"$job", namespace=~"$namespace"'
 _SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
-# Every deployment has it from its first moment, so its labels are the choices.
-_LABELLED = "guardian_dependency_up"
 # What stands where no number is known: an unknown figure is NaN, and no series is unknown, too.
 _UNKNOWN = "unknown"
 
@@ -51,7 +49,7 @@ def build_board(board: Board) -> DashboardModel:
     """Build a dashboard with its variables, rows and panels, panels of a row as wide as the row allows."""
     built = dashboard.Dashboard(board.title).uid(board.uid).description(board.text).tags(["guardian"]).readonly()
     built.time(board.since, "now").refresh("1m").timezone("browser")
-    for variable in (_choose_source(), _choose("job"), _choose("namespace"), _choose_scope()):
+    for variable in (_choose_source(), _choose("job", board), _choose("namespace", board), _choose_scope()):
         built.with_variable(variable)
     number = 0
     for title, panels in board.rows.items():
@@ -122,10 +120,10 @@ def _choose_source() -> dashboard.DatasourceVariable:
     return dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus").current(current)
 
 
-def _choose(label: str) -> dashboard.QueryVariable:
+def _choose(label: str, board: Board) -> dashboard.QueryVariable:
     """Choose values of a label; all of them also means that there is no such label."""
     built = dashboard.QueryVariable(label).label(label.capitalize()).datasource(_SOURCE)
-    built.query(f"label_values({_LABELLED}, {label})").refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+    built.query(f"label_values({board.labelled}, {label})").refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
     return built.multi(True).include_all(True).all_value(".*").current(VariableOption(text="All", value="$__all", selected=True))
 
 
