@@ -1,6 +1,6 @@
-"""Generates the dashboards from `source.py`: one JSON file a board, as Grafana's provisioning reads it.
+"""Generates the dashboards from the tables in `boards`: one JSON file a board, as Grafana's provisioning reads it.
 
-Run `python -m deploy.grafana.generate` after changing the source, and with `--check` to learn whether the files are up to date (exit
+Run `python -m deploy.grafana.generate` after changing one, and with `--check` to learn whether the files are up to date (exit
 code 1 when they are not).
 """
 
@@ -28,7 +28,8 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableRefresh,
 )
 
-from deploy.grafana.source import BOARDS, Board, Panel
+from deploy.grafana.board import Board, Panel
+from deploy.grafana.boards import BOARDS
 
 FOLDER = Path(__file__).parent / "dashboards"
 # All of Grafana's width is 24.
@@ -150,7 +151,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parser.parse_args(arguments).check:
         drift = _find_drift()
         for path in drift:
-            sys.stderr.write(f"{path} is not what source.py says: run `python -m deploy.grafana.generate`\n")
+            sys.stderr.write(
+                f"{path} is not what its table in deploy/grafana/boards says: run `python -m deploy.grafana.generate`\n"
+            )
         return 1 if drift else 0
     FOLDER.mkdir(exist_ok=True)
     for path in FOLDER.glob("*.json"):
