@@ -41,6 +41,7 @@ from guardian.cli.sources import sources
 from guardian.cli.topics import topics
 from guardian.cli.worker import worker
 from guardian.errors import ConfigError, DependencyError, GuardianError, InvariantError, RecordError
+from guardian.telemetry.log import configure_logging
 
 # Of click, or of the copy of click that newer versions of typer carry.
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
@@ -92,7 +93,8 @@ app.add_typer(dead_letters, name="dead-letters")
 
 
 def run() -> None:
-    """Run the command line and end the process with its exit code."""
+    """Run the command line and end the process with its exit code; what serves logs by its own settings."""
+    configure_logging("WARNING")
     sys.exit(call(sys.argv[1:]))
 
 

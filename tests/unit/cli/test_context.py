@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from guardian.cli.main import call
 from guardian.read.prompt.section import parse_block
 from tests.builders import audited, corrected, encode_event, envelope, written_data
 
+ROOT = str(Path(__file__).parents[3])
 HISTORY = [
     envelope(
         "memory.written",
@@ -117,6 +121,27 @@ def test_the_ledger_of_the_command_is_reported(
     assert report["figures"]["override"]["value"] is None
     assert call(["ledger", "report", "ledger/guardian.ledger.jsonl", "--space", "other"]) == 0
     assert "unknown" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("store")
+def test_a_line_that_cannot_be_read_is_told_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rest is reported; the exit code says that it is not all."""
+    Path("torn.jsonl").write_bytes(b'{"specversion":"1.0","id":"to\n')
+    assert call(["ledger", "report", "torn.jsonl", "--json"]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["unread"] == 1
+    assert "torn.jsonl, line 1" in printed.err
+
+
+def test_a_ledger_that_is_away_is_told_beside_the_answer(store: str) -> None:
+    """The log has standard error; standard output stays one document for programs."""
+    Path("file").touch()
+    command = [sys.executable, "-m", "guardian", "context", "arabica beans", "--space", "s", "--store", store, "--json"]
+    done = subprocess.run(
+        command, env=os.environ | {"GUARDIAN_READ__LEDGER_DIR": "file", "PYTHONPATH": ROOT}, capture_output=True, check=True
+    )
+    assert json.loads(done.stdout)["decisions"]
+    assert b"context.not_recorded" in done.stderr
 
 
 def test_a_passing_channel_is_one_with_an_alpha(
