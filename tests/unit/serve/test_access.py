@@ -237,6 +237,8 @@ async def test_an_agent_cannot_say_what_is_true(memory: Access) -> None:
     gold = OutcomeRequest(value=1.0, judged_by="gold")
     with pytest.raises(ProblemError, match="may not say what is true"):
         await memory.judge(key(Right.READ, Right.WRITE), "s", "0" * 32, gold)
+    with pytest.raises(ProblemError, match="may not say what is true"):
+        await memory.judge(key(Right.READ), "s", "0" * 32, OutcomeRequest(value=1.0, judged_by=" Gold"))
     with pytest.raises(ProblemError, match="no id of a context"):
         await memory.judge(REVIEWER, "s", "../../etc/passwd", gold)
     assert (await memory.judge(REVIEWER, "s", "0" * 32, gold)).known is False
