@@ -202,6 +202,7 @@ def _read_secret(header: str | None) -> str | None:
 
 
 def _host_of(header: str) -> str:
+    header = header.lower()
     return header.rpartition(":")[0] if header.rpartition(":")[2].isdigit() else header
 
 
