@@ -16,6 +16,9 @@ err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 # Characters that steer a terminal or hide text: controls, and marks that turn the direction of what follows.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+# What ends or moves a line and is no fault in a text of several.
+_BREAKING = re.compile("[\t\n\u2028\u2029]")
+
 # How a status is shown; words, not colours alone.
 STATUS_STYLES = {
     "verified": "bold green",
@@ -48,6 +51,11 @@ def clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean(key): clean(inner) for key, inner in value.items()}
     return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def clean_name(name: str) -> str:
+    """Make a name from memories safe to print within a line, which no character of it ends."""
+    return _BREAKING.sub(lambda found: f"\\u{ord(found[0]):04x}", str(clean(name)))
 
 
 def shorten(text: str | None, width: int = 80) -> str:

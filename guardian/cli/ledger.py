@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, err, out, print_json, say_error
+from guardian.cli.console import clean_name, err, out, print_json, say_error
 from guardian.cli.opening import JsonOption
 from guardian.core.numbers.interval import Estimate
 from guardian.read.ledger.file import Line, Unread, iter_lines
@@ -52,7 +52,7 @@ def report(
         if account.list_blame(limit):
             out.print(build_blame(account, limit))
     for each in unread[:_MOST_TOLD]:
-        err.print(clean(f"{each.path}, line {each.number} is no ledger line: {each.fault}"), soft_wrap=True)
+        err.print(clean_name(f"{each.path}, line {each.number} is no ledger line: {each.fault}"), soft_wrap=True)
     if unread:
         say_error(f"{len(unread)} lines could not be read and are in no figure.")
     return 1 if unread else 0
@@ -109,5 +109,5 @@ def build_blame(account: LedgerAccount, limit: int) -> Table:
     for name in ("memory", "space", "wrong", "of judged"):
         table.add_column(name, overflow="fold")
     for blame in account.list_blame(limit):
-        table.add_row(clean(blame.memory_id), clean(blame.space), str(blame.wrong), str(blame.judged))
+        table.add_row(clean_name(blame.memory_id), clean_name(blame.space), str(blame.wrong), str(blame.judged))
     return table
