@@ -7,6 +7,7 @@ Guardian, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -100,6 +101,9 @@ def run() -> None:
 
 def call(arguments: list[str]) -> int:
     """Run one command and give its exit code; every expected error is one message that names the mend."""
+    if not all(_is_text(each) or Path(each).exists() for each in arguments):
+        say_error("an argument is no UTF-8, and no file or folder. Mend: write it in UTF-8.")
+        return USAGE
     try:
         code = app(args=arguments, prog_name="guardian", standalone_mode=False)
     except USAGE_ERROR as exc:
@@ -125,6 +129,11 @@ def call(arguments: list[str]) -> int:
         )
         return BUG
     return code if isinstance(code, int) else 0
+
+
+def _is_text(argument: str) -> bool:
+    """Tell whether an argument came in UTF-8; other bytes become halves of characters, which neither store nor broker takes."""
+    return argument.isascii() or not any("\ud800" <= char <= "\udfff" for char in argument)
 
 
 def _code_of(error: GuardianError) -> int:

@@ -99,6 +99,14 @@ def test_a_wrong_time_is_wrong_use(store: str) -> None:
     assert call(["context", "x", "--space", "s", "--store", store, "--at", "yesterday"]) == 2
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_argument_that_is_no_text_is_wrong_use(place: int, store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes that are no UTF-8 are told as such, as a question and as a space; no bug, and nothing is away."""
+    question, space = [("\udcff beans" if number == place else word) for number, word in enumerate(("beans", "s"))]
+    assert call(["context", question, "--space", space, "--store", store]) == 2
+    assert "UTF-8" in capsys.readouterr().err
+
+
 def test_the_ledger_of_the_command_is_reported(
     store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
