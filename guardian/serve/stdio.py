@@ -16,9 +16,12 @@ import os
 import re
 import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+from guardian.errors import ConfigError
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _CHUNK_BYTES = 65_536
@@ -27,7 +30,13 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 @contextmanager
 def stoppable_stdin() -> Iterator[None]:
-    """Put a pipe in the place of standard input that ends on a signal, too; in a running loop of the main thread."""
+    """Put a pipe in the place of standard input that ends on a signal, too; in a running loop of the main thread.
+
+    Raises:
+        ConfigError: Standard input is closed, so that nobody could ask.
+    """
+    if sys.stdin is None:
+        raise ConfigError("standard input is closed.", mend="start it from a host that speaks MCP over its pipes.")
     loop, outside = asyncio.get_running_loop(), os.dup(0)
     reader, writer = os.pipe()
     waiting, waking = os.pipe()

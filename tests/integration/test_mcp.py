@@ -203,6 +203,18 @@ def test_it_stops_when_it_is_told_to(stopping: signal.Signals | None, fast_path:
             process.stdin.close()
 
 
+def test_without_an_input_it_does_not_start(fast_path: Path) -> None:
+    """Exit code 2 and the mend, and no store is made."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
+    command = f"exec {sys.executable} -m guardian mcp --store store <&-"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=fast_path, env={**env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input is closed" in done.stderr
+    assert not (fast_path / "store").exists()
+
+
 @pytest.mark.parametrize(
     ("line", "mended"),
     [
