@@ -28,6 +28,9 @@ log = structlog.stdlib.get_logger(__name__)
 # What needs a key; the rest is health, figures and the description of the interface.
 GUARDED = "/v1/"
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# What is sent at once, so that a client that does not read meets its deadline. An answer that is sent whole would lie in the connection
+# for as long as that stays open.
+_PART_BYTES = 64 * 1024
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -60,7 +63,11 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
-        await self.send(message)
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // _PART_BYTES * _PART_BYTES
+        for start in range(0, last, _PART_BYTES):
+            await self.send({**message, "body": body[start : start + _PART_BYTES], "more_body": True})
+        await self.send({**message, "body": body[last:]} if last else message)
 
     async def refuse(self, problem: ProblemError) -> None:
         """Answer with a problem, unless an answer has begun."""
