@@ -9,9 +9,11 @@ import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -19,7 +21,12 @@ import pytest
 import structlog
 
 from guardian.serve import openapi
+from guardian.serve.gate import Limits
+from guardian.serve.http import build_app
+from guardian.serve.key import Keyring
+from guardian.serve.server import bind_socket, serve_http
 from guardian.telemetry.log import configure_logging
+from guardian.wiring import open_access
 from tests.integration.serve_rig import Service, build_settings, running
 
 CONTEXT, MEMORIES = "/v1/spaces/shop/context", "/v1/spaces/shop/memories"
@@ -147,6 +154,33 @@ async def test_a_process_that_is_told_to_stop_answers_what_it_has_in_hand(tmp_pa
         finally:
             process.kill()
             process.communicate()
+
+
+@pytest.mark.usefixtures("logged")
+async def test_who_connects_on_its_word_gets_through(fast_path: Path) -> None:
+    """From the very line that says so: a probe or a test that waits for it is not refused."""
+    answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    class Visitor(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "serve.started" in str(record.msg):
+                with socket.create_connection(bound.getsockname(), timeout=5):
+                    answered.set_result(True)
+
+    visitor, log = Visitor(), logging.getLogger("guardian.serve.server")
+    log.addHandler(visitor)
+    try:
+        async with open_access(build_settings(fast_path)) as access:
+            bound = bind_socket("127.0.0.1", 0)
+            limits = Limits()
+            serving = asyncio.create_task(serve_http(build_app(access, Keyring([]), limits=limits), bound, stop_s=1))
+            done, _ = await asyncio.wait({serving, answered}, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+            assert answered in done
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
+    finally:
+        log.removeHandler(visitor)
 
 
 def test_a_process_refuses_to_serve_others_without_keys(tmp_path: Path) -> None:
