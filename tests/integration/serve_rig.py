@@ -106,7 +106,7 @@ async def running(
         task = asyncio.create_task(server.serve(sockets=[bound]))
         try:
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=30) as client:
-                await _wait_until_live(client)
+                await wait_until_live(client)
                 yield Service(client, server, settings)
         finally:
             server.stop()
@@ -114,7 +114,8 @@ async def running(
             bound.close()
 
 
-async def _wait_until_live(client: httpx.AsyncClient) -> None:
+async def wait_until_live(client: httpx.AsyncClient) -> None:
+    """Wait until a service answers."""
     for _ in range(200):
         try:
             if (await client.get("/livez")).status_code == 200:
