@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from guardian.cli.console import clean, err, out, print_json, shorten
+from guardian.cli.console import clean, clean_name, err, out, print_json, shorten
 from guardian.cli.opening import JsonOption, StoreOption, open_own_embedder, opened_store
 from guardian.read import Admission, Task
 from guardian.settings import load_settings
@@ -63,9 +63,9 @@ def context(
         print_json(describe(admission))
         return
     out.print(Text(clean_prompt(admission.prompt.text)), soft_wrap=True)
-    err.print(build_table(admission) if admission.decisions else f"nothing in '{clean(space)}' was found.")
+    err.print(build_table(admission) if admission.decisions else f"nothing in '{clean_name(space)}' was found.")
     for conflict in admission.ruling.conflicts:
-        err.print(Text(f"{clean(', '.join(conflict.memory_ids))}: {conflict.sentence}"))
+        err.print(Text(f"{clean_name(', '.join(conflict.memory_ids))}: {conflict.sentence}"))
     err.print(f"{admission.prompt.tokens} tokens, {admission.searches} searches, {admission.latency_ms:.1f} ms")
 
 
@@ -136,7 +136,7 @@ def build_table(admission: Admission) -> Table:
         instead = f"; see {', '.join(item.instead)}" if item.instead else ""
         table.add_row(
             handles.get(item.candidate.memory_id, "") if item.is_rendered else "",
-            clean(item.candidate.memory_id),
+            clean_name(item.candidate.memory_id),
             item.role.value,
             clean(f"{item.reason}: {item.sentence}{instead}"),
             shorten(item.candidate.text, 50),

@@ -17,6 +17,7 @@ from guardian.contracts.admission import DecodePolicy
 from guardian.core.model import Corrected, Event, Written
 from guardian.core.moment import format_time
 from guardian.core.needs import Needs
+from guardian.core.point import PointKind
 from guardian.core.policy import GOLD, Policy
 from guardian.embed.port import Embedder
 from guardian.errors import DependencyError
@@ -179,6 +180,18 @@ class Access:
             )
         return answer.build_memory(known)
 
+    async def knows(self, key: Key, space: str, memory_id: str) -> bool:
+        """Tell whether a memory was ever written, for whoever may correct in its space.
+
+        Raises:
+            ProblemError: The key may not.
+            DependencyError: The store is away.
+        """
+        authorize(key, space, Right.CORRECT)
+        check_id(memory_id, "memory_id")
+        points = await self.store.fetch(Needs(memories={(space, memory_id)}))
+        return any(point.payload["point"] == PointKind.RECORD and point.payload["memory_id"] == memory_id for point in points)
+
     async def write(self, key: Key, space: str, asked: WriteRequest) -> WriteAnswer:
         """Write a memory.
 
@@ -226,7 +239,7 @@ class Access:
             raise ProblemError(
                 422, "context_id_bad", "that is no id of a context.", "send the id that the context was given with."
             )
-        if asked.judged_by == GOLD and Right.CORRECT not in key.may:
+        if asked.judged_by.strip().casefold() == GOLD and Right.CORRECT not in key.may:
             raise ProblemError(
                 403,
                 "may_not_judge_gold",

@@ -30,6 +30,9 @@ log = structlog.stdlib.get_logger(__name__)
 GUARDED = "/v1/"
 _ANSWERS = re.compile(r"/v1/spaces/[^/]+/answer")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# What is sent at once, so that a client that does not read meets its deadline. An answer that is sent whole would lie in the connection
+# for as long as that stays open.
+_PART_BYTES = 64 * 1024
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -73,7 +76,11 @@ class _Exchange:
             message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
         elif self.is_problem and self.code is None and message.get("body"):
             self.code = read_code(message["body"])
-        await self.send(message)
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // _PART_BYTES * _PART_BYTES
+        for start in range(0, last, _PART_BYTES):
+            await self.send({**message, "body": body[start : start + _PART_BYTES], "more_body": True})
+        await self.send({**message, "body": body[last:]} if last else message)
 
     async def refuse(self, problem: ProblemError) -> None:
         """Answer with a problem, unless an answer has begun."""
@@ -218,6 +225,7 @@ def _read_secret(header: str | None) -> str | None:
 
 
 def _host_of(header: str) -> str:
+    header = header.lower()
     return header.rpartition(":")[0] if header.rpartition(":")[2].isdigit() else header
 
 

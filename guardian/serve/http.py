@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 from urllib.parse import unquote
 
@@ -174,6 +175,8 @@ def build_routes() -> FastAPI:
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
+        # Behind a proxy with TLS a redirect would lead to http, and the key would follow it in the clear.
+        redirect_slashes=False,
         generate_unique_id_function=_name_operation,
     )
     app.include_router(router)
@@ -206,8 +209,10 @@ def _name_operation(route: APIRoute) -> str:
     return route.name
 
 
-def _respond(problem: ProblemError) -> JSONResponse:
-    headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
+def _respond(problem: ProblemError, more: Mapping[str, str] | None = None) -> JSONResponse:
+    headers = {**(more or {})}
+    if problem.retry_after_s is not None:
+        headers["Retry-After"] = str(problem.retry_after_s)
     return JSONResponse(problem.describe(), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
@@ -243,7 +248,7 @@ async def _answer_http(request: Request, exc: Exception) -> Response:  # noqa: A
     assert isinstance(exc, HTTPException)
     code = {404: "no_such_route", 405: "method_wrong", 400: "not_json"}.get(exc.status_code, "refused")
     mend = "/openapi.json lists the routes and what they take."
-    return _respond(ProblemError(exc.status_code, code, "the service does not take that request.", mend))
+    return _respond(ProblemError(exc.status_code, code, "the service does not take that request.", mend), exc.headers)
 
 
 async def _answer_bug(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above

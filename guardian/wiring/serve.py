@@ -182,20 +182,22 @@ async def run_serve(settings: Settings, place: str | None = None) -> None:
 
 
 async def run_mcp(settings: Settings, place: str | None = None) -> None:
-    """Serve MCP over standard input and output until the other end closes.
+    """Serve MCP over standard input and output until the other end closes, or the process is told to stop.
 
     Raises:
         ConfigError: The key is not there, or the extra is missing.
     """
     try:
         from guardian.serve.mcp import build_mcp  # noqa: PLC0415 # an extra
+        from guardian.serve.stdio import stoppable_stdin  # noqa: PLC0415 # of the same service
     except ImportError as exc:
         raise _miss_extra(exc) from exc
     key = choose_mcp_key(settings)
-    async with open_access(settings, place) as access:
-        server = build_mcp(access, key)
-        configure_logging(settings.log_level)  # after the SDK's own, which would log to where answers go
-        await server.run_stdio_async()
+    with stoppable_stdin():
+        async with open_access(settings, place) as access:
+            server = build_mcp(access, key)
+            configure_logging(settings.log_level)  # after the SDK's own, which would log to where answers go
+            await server.run_stdio_async()
 
 
 def _miss_extra(exc: ImportError) -> ConfigError:

@@ -105,7 +105,7 @@ class LedgerAccount:
     roles: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     latencies_ms: list[float] = field(default_factory=list)
-    _given: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _given: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _early: dict[str, ContextJudged] = field(default_factory=dict)
     _blame: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class LedgerAccount:
         self._seen.add(line_id)
         if isinstance(line, ContextGiven):
             self._add_given(line_id, line)
-        elif line.context in self._given:
+        elif (line.space, line.context) in self._given:
             self._add_judged(line)
         else:
             self._early[line_id] = line  # its context may come later
@@ -130,11 +130,11 @@ class LedgerAccount:
         self.reasons.update(record.reason.value for record in line.records)
         self.rendered += len(shown)
         self._count(tally_given(line))
-        self._given[line_id] = tuple(dict.fromkeys(record.memory_id for record in shown))
+        self._given[(line.space, line_id)] = tuple(dict.fromkeys(record.memory_id for record in shown))
 
     def _add_judged(self, line: ContextJudged) -> None:
         is_wrong = line.value < WRONG_BELOW
-        given = self._given[line.context]
+        given = self._given[(line.space, line.context)]
         self.judged += 1
         self.wrong += is_wrong
         self._count(tally_judged(line, had_memory=bool(given)))
@@ -151,7 +151,7 @@ class LedgerAccount:
     def settle(self) -> None:
         """Take in the outcomes whose context came after them; those without any are counted as unmatched."""
         for line in self._early.values():
-            if line.context in self._given:
+            if (line.space, line.context) in self._given:
                 self._add_judged(line)
             else:
                 self.unmatched += 1

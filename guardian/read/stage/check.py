@@ -61,7 +61,7 @@ SENTENCES: Final[dict[Fault, str]] = {
     Fault.NOT_QUOTED: "the quote is not in the text of the cited record",
     Fault.ADDED_MARK: "it has a number, date, currency, unit or code that its quotes do not have",
     Fault.ADDED_NAME: "it has a name that its records do not have",
-    Fault.TURNED: "it adds or drops a negation",
+    Fault.TURNED: "it adds or drops a negation, or adds a word that turns what is said",
     Fault.UNRELATED: "its words are not those of its quotes",
     Fault.EMPTY: "it says nothing",
     Fault.TOO_LONG: "it is too long",

@@ -237,6 +237,8 @@ async def test_an_agent_cannot_say_what_is_true(memory: Access) -> None:
     gold = OutcomeRequest(value=1.0, judged_by="gold")
     with pytest.raises(ProblemError, match="may not say what is true"):
         await memory.judge(key(Right.READ, Right.WRITE), "s", "0" * 32, gold)
+    with pytest.raises(ProblemError, match="may not say what is true"):
+        await memory.judge(key(Right.READ), "s", "0" * 32, OutcomeRequest(value=1.0, judged_by=" Gold"))
     with pytest.raises(ProblemError, match="no id of a context"):
         await memory.judge(REVIEWER, "s", "../../etc/passwd", gold)
     assert (await memory.judge(REVIEWER, "s", "0" * 32, gold)).known is False
@@ -247,3 +249,12 @@ async def test_without_a_ledger_an_outcome_is_refused_and_not_swallowed(memory: 
     memory.has_ledger = False
     with pytest.raises(ProblemError, match="GUARDIAN_READ__LEDGER_DIR"):
         await memory.judge(AGENT, "s", "0" * 32, OutcomeRequest(value=1.0, judged_by="tests"))
+
+
+async def test_what_derives_from_a_parent_that_is_no_root_any_more_is_told(memory: Access) -> None:
+    """A record of very many parents keeps the least of their roots; the others know it as theirs all the same, and what derives from it."""
+    await write(memory, "sum", "All of it", parents=[f"p{number:03}" for number in range(100)])
+    await write(memory, "recap", "All of it, again", parents=["sum"])
+    for parent in ("p000", "p099"):
+        known = await memory.explain(AGENT, "s", parent)
+        assert [kin.memory_id for kin in known.descendants] == ["sum", "recap"], parent
