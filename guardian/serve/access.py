@@ -92,7 +92,7 @@ class Access:
         """
         authorize(key, space, Right.READ)
         task = Task(**asked.task.model_dump())
-        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space)
+        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space, turns=asked.turns)
         self._remember(admission)
         return answer.build_context(admission)
 

@@ -270,7 +270,11 @@ class TestMemsyco:
         store = MemoryStore(build_identity(embedder))
         await store.open()
         await build_pipeline(Settings(), store, embedder, None).process(decode_events(build_bank(seen, 0)), fence=Fence())
-        judge_row(tally, solution, await Calibrator(store, embedder=embedder).context(seen.lookup, task, space="bank-0"))
+        judge_row(
+            tally,
+            solution,
+            await Calibrator(store, embedder=embedder).context(seen.question, task, space="bank-0", turns=seen.turns),
+        )
         await store.close()
         return tally
 
