@@ -74,7 +74,7 @@ def test_asked_anew_the_question_says_what_is_asked_and_the_turn_whom_it_concern
 
 
 def test_an_opening_leaves_open_whom_a_choice_concerns() -> None:
-    """ "I've got visitors coming" may stand before a choice of one's own; the copy then teaches nothing of it."""
+    """Visitors may be named before a choice of one's own; the copy then teaches nothing of it."""
     made = restyle([wish("What shall I cook?", concerns_others=False)], [], seed=3)
     assert {question.concerns_others for question in made if len(question.text) > 20} == {None}
     assert [question.concerns_others for question in made if question.text == "what shall i cook"] == [False]
