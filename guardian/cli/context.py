@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -32,6 +33,10 @@ def context(
         bool | None, typer.Option("--others/--alone", help="The choice is somebody else's, too.", show_default=False)
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Asks what was believed before.")] = False,
+    turn: Annotated[
+        list[str] | None,
+        typer.Option(help="What the asker said before, oldest first; for a question that points back.", show_default=False),
+    ] = None,
     user: Annotated[str | None, typer.Option(help="Who asks.", show_default=False)] = None,
     project: Annotated[str | None, typer.Option(help="Project it belongs to.", show_default=False)] = None,
     agent: Annotated[str | None, typer.Option(help="Which agent asks.", show_default=False)] = None,
@@ -51,14 +56,14 @@ def context(
         requires_objective_fact=objective,
         personalization_allowed=personal,
         concerns_others=others,
-        is_history=history,
+        is_history=history or None,
         user=user,
         project=project,
         agent=agent,
         session=session,
         domain=domain,
     )
-    admission = asyncio.run(_ask(question, task, space=space, place=store, limit=limit, at=_read_time(at)))
+    admission = asyncio.run(_ask(question, task, space=space, place=store, limit=limit, at=_read_time(at), turns=turn or ()))
     if as_json:
         print_json(describe(admission))
         return
@@ -69,12 +74,14 @@ def context(
     err.print(f"{admission.prompt.tokens} tokens, {admission.searches} searches, {admission.latency_ms:.1f} ms")
 
 
-async def _ask(question: str, task: Task, *, space: str, place: str | None, limit: int | None, at: datetime | None) -> Admission:
+async def _ask(
+    question: str, task: Task, *, space: str, place: str | None, limit: int | None, at: datetime | None, turns: Sequence[str]
+) -> Admission:
     settings = load_settings()
     async with opened_store(settings, place) as store, open_own_embedder(settings, store) as embedder:
         policy = build_read_policy(settings, limit=limit, at=at)
         calibrator = build_calibrator(settings, store, policy=policy, embedder=embedder)
-        return await calibrator.context(question, task, space=space)
+        return await calibrator.context(question, task, space=space, turns=turns)
 
 
 def _read_time(text: str | None) -> datetime | None:

@@ -139,7 +139,7 @@ class Access:
 
     async def _admit(self, space: str, asked: ContextRequest) -> Admission:
         task = Task(**asked.task.model_dump())
-        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space)
+        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space, turns=asked.turns)
         self._remember(admission)
         self.metrics.note_given(admission.entry, asked=task, known=admission.task)
         if self.has_ledger and not admission.is_recorded:

@@ -21,6 +21,9 @@ from guardian.core.model import Extent
 MAX_QUESTION_CHARS = 8_192
 MAX_USED = 1_000
 Question = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUESTION_CHARS)]
+# A question points back to the latest of them at most.
+MAX_TURNS = 50
+Turns = Annotated[tuple[Annotated[str, StringConstraints(max_length=MAX_QUESTION_CHARS)], ...], Field(max_length=MAX_TURNS)]
 Label = Annotated[str, StringConstraints(max_length=1_024)]
 
 
@@ -56,6 +59,7 @@ class ContextRequest(Body):
     question: Question = Field(description="What is asked.")
     task: TaskBody = Field(default_factory=TaskBody, description="What is known of the task.")
     limit: int | None = Field(None, ge=1, le=100, description="Most records; default: the service's setting.")
+    turns: Turns = Field((), description="What the asker said before, oldest first; never what an assistant or a tool said.")
 
 
 class ContextRecord(Body):

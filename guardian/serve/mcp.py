@@ -31,6 +31,7 @@ from guardian.serve.body import (
     Question,
     Revision,
     TaskBody,
+    Turns,
     WriteAnswer,
 )
 from guardian.serve.key import Key, Right
@@ -173,9 +174,10 @@ class _Tools:
         question: Annotated[Question, Field(description="What is asked.")],
         task: Annotated[TaskBody | None, Field(description="What is known of the task; what is open is read carefully.")] = None,
         limit: Annotated[int | None, Field(ge=1, le=100, description="Most records.")] = None,
+        turns: Annotated[Turns, Field(description="What the asker, not you, said before; for a question that points back.")] = (),
     ) -> Found:
         """Give what memory may say to a question: admitted records by role, and why others are barred."""
-        asked = ContextRequest(question=question, task=task or TaskBody(), limit=limit)
+        asked = ContextRequest(question=question, task=task or TaskBody(), limit=limit, turns=turns)
         return _show_context(await _told(self._access.context(self._key, space, asked)))
 
     async def answer(

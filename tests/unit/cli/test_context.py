@@ -73,6 +73,17 @@ def test_each_record_says_why_it_is_in_or_out(store: str, capsys: pytest.Capture
     assert decided(ask(capsys, store, "--history"))["m1"] == ("superseded", "held_before")
 
 
+def test_a_question_that_points_back_is_read_behind_the_turn(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By words alone the question finds nothing; the latest turn that says something does."""
+    found = []
+    for options in ([], ["--turn", "I am about to order arabica beans.", "--turn", "ok"]):
+        capsys.readouterr()
+        assert call(["context", "How would you handle this?", "--space", "s", "--store", store, "--json", *options]) == 0
+        found.append(len(decided(json.loads(capsys.readouterr().out))))
+    assert found[0] == 0
+    assert found[1] > 0
+
+
 def test_the_prompt_is_printed_and_steers_no_terminal(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     """On stdout the prompt alone, whole lines; on stderr the reasons."""
     capsys.readouterr()

@@ -210,6 +210,17 @@ async def test_a_limit_holds_for_its_own_question(memory: Access) -> None:
     assert sizes == [1, 3]
 
 
+async def test_a_question_that_points_back_is_looked_up_by_what_the_asker_said(memory: Access) -> None:
+    """The turns go with the question; without them it finds nothing."""
+    await write(memory, "price", "Beans cost 20 dollars", by=TOOL, kind="fact", source={"kind": "tool"})
+    sizes = []
+    for turns in ((), ("I am about to order beans for the shop.",)):
+        asked = ContextRequest(question="How would you handle this situation?", turns=turns)
+        given = await memory.context(AGENT, "s", asked)
+        sizes.append(sum(record.rendered for each in given.records.values() for record in each))
+    assert sizes == [0, 1]
+
+
 async def test_the_guard_learns_of_a_read(memory: Access) -> None:
     """What is written again in that session gets its parent, without the agent's help."""
     await write(memory, "price", "Beans cost 20 dollars", by=TOOL, kind="fact", source={"kind": "tool"})
