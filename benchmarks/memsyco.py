@@ -53,6 +53,7 @@ _ORDERS = {
     Policy.USE: ConflictPolicy.LATEST_MEMORY_WINS,
 }
 _NEARLY_ALL = Aim(value=0.95)
+_ALL = Aim(value=1.0)
 _NONE = Aim(value=0.0, is_ceiling=True)
 _EVENTS_A_BATCH = 500
 # The two ways to know what is asked: the caller says it, or says nothing but who asks, and the classifier guesses.
@@ -79,7 +80,7 @@ FIGURES: dict[str, Aim | None] = {
     "valid memory shown as preference": _NEARLY_ALL,
     "conflict policy right": _NEARLY_ALL,
     "tool evidence shown as evidence": _NEARLY_ALL,
-    "others' choice: memory as constraint": _NEARLY_ALL,
+    "others' choice: memory as constraint": _ALL,
     "others' choice: memory as free preference": None,
     "own choice: memory as constraint": None,
 }
@@ -178,7 +179,7 @@ def judge_run(report: Report, name: str, rows: Sequence[Row], admissions: Sequen
     for what, aim in (
         ("objective_fact_contamination", _NONE),
         ("superseded_render", _NONE),
-        ("rejected_audit_coverage", Aim(value=1.0)),
+        ("rejected_audit_coverage", _ALL),
     ):
         report.add_estimate(f"{name}: ledger, {what}", figures[what], aim=aim)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from guardian.cli.console import clean, err, out, print_json, say_error
 from guardian.cli.context import clean_prompt, describe
-from guardian.cli.opening import JsonOption, StoreOption, open_own_embedder, opened_store
+from guardian.cli.opening import JsonOption, StoreOption, TurnOption, open_own_embedder, opened_store
 from guardian.errors import ConfigError
 from guardian.read import Admission, Task
 from guardian.read.stage.answer import Answer, Standing
@@ -23,6 +23,7 @@ from guardian.read.stage.call import Call
 from guardian.read.stage.check import SENTENCES, Span
 from guardian.read.stage.evidence import Evidence
 from guardian.read.stage.reflect import load_cards
+from guardian.read.task.turn import resolve_question
 from guardian.settings import Settings, load_settings
 from guardian.wiring import build_answer_chat, build_calibrator, build_stage_options
 
@@ -53,6 +54,7 @@ def answer(
     user: Annotated[str | None, typer.Option(help="Who asks.", show_default=False)] = None,
     project: Annotated[str | None, typer.Option(help="Project it belongs to.", show_default=False)] = None,
     session: Annotated[str | None, typer.Option(help="Session of the read.", show_default=False)] = None,
+    turn: TurnOption = None,
     evidence: Annotated[
         list[Path] | None,
         typer.Option(
@@ -72,14 +74,14 @@ def answer(
     task = Task(
         requires_objective_fact=objective,
         personalization_allowed=personal,
-        is_history=history,
+        is_history=history or None,
         user=user,
         project=project,
         session=session,
     )
     given = load_evidence(evidence or ())
     admission, found = asyncio.run(
-        _ask(load_settings(), question, task, space=space, place=store, with_trace=trace, evidence=given)
+        _ask(load_settings(), question, task, space=space, place=store, with_trace=trace, evidence=given, turns=turn or ())
     )
     if as_json:
         print_json({"answer": describe_answer(found), "context": describe(admission)})
@@ -118,14 +120,17 @@ async def _ask(
     place: str | None,
     with_trace: bool,
     evidence: Sequence[Evidence],
+    turns: Sequence[str],
 ) -> tuple[Admission, Answer]:
     model = build_answer_chat(settings, space=space)  # first: without one nothing has to be opened
     try:
         async with opened_store(settings, place) as store, open_own_embedder(settings, store) as embedder:
-            admission = await build_calibrator(settings, store, embedder=embedder).context(question, task, space=space)
+            calibrator = build_calibrator(settings, store, embedder=embedder)
+            admission = await calibrator.context(question, task, space=space, turns=turns)
             cards = await load_cards(store, admission)
         options = build_stage_options(settings, with_trace=with_trace)
-        return admission, await answer_from(admission, question, model, cards=cards, options=options, evidence=evidence)
+        meant = resolve_question(question, turns)
+        return admission, await answer_from(admission, meant, model, cards=cards, options=options, evidence=evidence)
     finally:
         await model.close()
 

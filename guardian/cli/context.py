@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guardian.cli.console import clean, clean_name, err, out, print_json, shorten
-from guardian.cli.opening import JsonOption, StoreOption, open_own_embedder, opened_store
+from guardian.cli.opening import JsonOption, StoreOption, TurnOption, open_own_embedder, opened_store
 from guardian.read import Admission, Task
 from guardian.settings import load_settings
 from guardian.wiring import build_calibrator, build_read_policy
@@ -33,10 +33,7 @@ def context(
         bool | None, typer.Option("--others/--alone", help="The choice is somebody else's, too.", show_default=False)
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Asks what was believed before.")] = False,
-    turn: Annotated[
-        list[str] | None,
-        typer.Option(help="What the asker said before, oldest first; for a question that points back.", show_default=False),
-    ] = None,
+    turn: TurnOption = None,
     user: Annotated[str | None, typer.Option(help="Who asks.", show_default=False)] = None,
     project: Annotated[str | None, typer.Option(help="Project it belongs to.", show_default=False)] = None,
     agent: Annotated[str | None, typer.Option(help="Which agent asks.", show_default=False)] = None,

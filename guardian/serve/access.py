@@ -26,6 +26,7 @@ from guardian.read import Admission, Calibrator, Task
 from guardian.read.explain import explain
 from guardian.read.retrieve import Question, retrieve
 from guardian.read.stage.evidence import Evidence
+from guardian.read.task.turn import resolve_question
 from guardian.serve import answer
 from guardian.serve.answering import Answerer
 from guardian.serve.body import (
@@ -134,7 +135,8 @@ class Access:
     async def _answer(self, answerer: Answerer, space: str, asked: AnswerRequest) -> AnswerReply:
         admission = await self._admit(space, asked)
         evidence = [Evidence(source=one.source, text=one.text) for one in asked.evidence]
-        found = await answerer.answer(self.store, admission, asked.question, evidence=evidence, with_trace=asked.trace)
+        meant = resolve_question(asked.question, asked.turns)
+        found = await answerer.answer(self.store, admission, meant, evidence=evidence, with_trace=asked.trace)
         return build_answer(found, answer.build_context(admission))
 
     async def _admit(self, space: str, asked: ContextRequest) -> Admission:

@@ -191,9 +191,12 @@ class _Tools:
             Field(max_length=MAX_EVIDENCE, description="Texts at hand beside memory, cited as S1, S2; they verify no memory."),
         ] = (),
         trace: Annotated[bool, Field(description="Give what each statement rests on in full.")] = False,
+        turns: Annotated[Turns, Field(description="What the asker, not you, said before; for a question that points back.")] = (),
     ) -> Answered:
         """Have another model answer from memory; every statement was checked word by word against what it cites."""
-        asked = AnswerRequest(question=question, task=task or TaskBody(), limit=limit, evidence=evidence, trace=trace)
+        asked = AnswerRequest(
+            question=question, task=task or TaskBody(), limit=limit, evidence=evidence, trace=trace, turns=turns
+        )
         return _show_answer(await _told(self._access.answer(self._key, space, asked)))
 
     async def explain(self, space: Space, memory_id: MemoryId) -> Explained:

@@ -86,6 +86,18 @@ async def test_an_answer_rests_on_memory_and_on_what_the_caller_gave(fast_path: 
     assert found["context"]["recorded"]
 
 
+async def test_a_question_that_points_back_is_answered_behind_its_turn(fast_path: Path, server: ChatServer) -> None:
+    """The model sees what memory was asked: the asker's turn, then the question; alone it finds nothing."""
+    question, turn = "What would you say in the situation we discussed?", "I want to know what Arabica beans cost now."
+    async with running(build_answering(fast_path, server)) as service:
+        await write_price(service)
+        await ask(service, question=question)
+        assert server.questions == []  # no memory has a word of it
+        found = await ask(service, question=question, turns=[turn, "ok, thanks"])
+    assert f"{turn}\\n{question}" in server.questions[-1].user
+    assert found["standing"] == "unverified"
+
+
 async def test_an_outcome_is_reported_to_the_context_of_an_answer(fast_path: Path, server: ChatServer) -> None:
     """An answer is a read like any other: in the ledger, and held against what was given."""
     async with running(build_answering(fast_path, server)) as service:

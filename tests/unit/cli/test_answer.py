@@ -53,9 +53,9 @@ def store(fast_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return place
 
 
-def ask(store: str, *more: str) -> int:
+def ask(store: str, *more: str, question: str = "What do arabica beans cost?") -> int:
     """Ask the command what beans cost."""
-    return call(["answer", "What do arabica beans cost?", "--space", "s", "--store", store, "--objective", *more])
+    return call(["answer", question, "--space", "s", "--store", store, "--objective", *more])
 
 
 def speak(question: Any) -> dict[str, Any]:
@@ -83,6 +83,18 @@ def test_an_answer_is_printed_with_its_handles(model: ChatServer, store: str, ca
     assert printed.out == f"{PRICE}. [E1]\n"
     assert "supported; 3 calls" in printed.err
     assert "its quotes do not have" in " ".join(printed.err.split())
+
+
+def test_turns_are_put_before_a_question_that_points_back(
+    model: ChatServer, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only this one is read behind them; they reach the model, too."""
+    turn = "I want to know what beans cost now."
+    assert ask(store, "--turn", turn) == 0
+    assert turn not in model.questions[-1].user
+    assert ask(store, "--turn", turn, question="What would you say in the situation we discussed?") == 0
+    assert turn in model.questions[-1].user
+    capsys.readouterr()
 
 
 def test_programs_get_answer_calls_and_trace(model: ChatServer, store: str, capsys: pytest.CaptureFixture[str]) -> None:
