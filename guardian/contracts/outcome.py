@@ -26,6 +26,8 @@ from guardian.errors import RecordError
 
 # The CloudEvents source of all outcomes; consumers identify an outcome by it and the id.
 OUTCOME_SOURCE = "/guardian"
+# The id of a record in a request: spelt as stores spell it, for they take no other, and a request must not stop who reads it.
+RecordId = Annotated[str, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 # The timestamp of a letter whose record has none: of a file, or of a topic from before Kafka kept them.
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -218,7 +220,7 @@ class AuditRequest(Outcome):
     space: str = Field(description="The memory bank.")
     memory_id: str = Field(description="The memory.")
     revision: str = Field(description="The revision of the memory.")
-    record_id: str = Field(description="UUID of the record in the store.")
+    record_id: RecordId = Field(description="UUID of the record in the store.")
 
 
 class Figure(OutcomeModel):
@@ -280,7 +282,7 @@ class CardRequest(Outcome):
     space: str = Field(description="The memory bank.")
     memory_id: str = Field(description="The memory.")
     revision: str = Field(description="The revision of the memory.")
-    record_id: str = Field(description="UUID of the record in the store.")
+    record_id: RecordId = Field(description="UUID of the record in the store.")
 
 
 # What agents on side topics are asked; a worker needs such a topic only where one of its roles answers it.

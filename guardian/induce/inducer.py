@@ -22,6 +22,7 @@ from guardian.chat.structured import FaultyAnswerError
 from guardian.core.card import Card
 from guardian.core.claim import digest_text
 from guardian.core.induction import digest_content
+from guardian.core.model import MemoryKind, SourceKind
 from guardian.core.narrowing import NO_OBJECTIVE_INFLUENCE, Narrowing
 from guardian.errors import RecordError
 from guardian.induce.agreement import choose_sample, merge_narrowings, score_agreement
@@ -31,6 +32,9 @@ from guardian.induce.prompt import PROMPT_VERSION, Content, build_messages
 
 # Longest text of which runs of words are kept apart, characters; the limit of a memory is 32 KiB.
 _MAX_QUOTED: Final = 40_000
+
+# A memory that no model can stumble over.
+_OWN: Final = Content(text="The gate of the depot is green.", kind=MemoryKind.FACT, source_kind=SourceKind.DOCUMENT)
 
 
 class Outcome(StrEnum):
@@ -118,6 +122,22 @@ class Inducer:
         if made.narrowing is not None:
             self._keep(digest, made)
         return made
+
+    async def try_out(self, chat: ChatModel) -> None:
+        """Ask about a memory of our own, in the form of every question; whatever is answered, the model is there.
+
+        Raises:
+            DependencyError: The model is away, or a budget is used up.
+            RecordError: It refuses even that.
+            ConfigError: It will never answer.
+        """
+        request = ChatRequest(
+            messages=build_messages(_OWN, version=self.version),
+            schema=self._schema,
+            schema_name=SCHEMA_NAME,
+            max_tokens=self.limits.max_tokens,
+        )
+        await chat.ask(request)
 
     async def _sample(self, content: Content, chat: ChatModel, digest: str) -> Drawn:
         quoted = list_runs(content.text[:_MAX_QUOTED])

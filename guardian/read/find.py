@@ -84,6 +84,11 @@ class _Pool:
         self._read(replace(wanted[point.id], point=point) for point in records)
 
 
+def limit_question(question: str) -> str:
+    """Give what of a question is looked at: its beginning, and `?` for each half of a character that a caller has cut in two."""
+    return question[:MAX_QUERY_CHARS].encode(errors="replace").decode()
+
+
 async def find(store: Store, query: str, vector: tuple[float, ...] | None, setting: Setting, *, space: str) -> Found:
     """Find what a question may be given.
 
@@ -132,7 +137,7 @@ def build_query(query: str, vector: tuple[float, ...] | None, setting: Setting, 
     past = {Status.SUPERSEDED} if setting.task.is_history else set()
     return SearchQuery(
         space=space,
-        sparse=bm25_query(query[:MAX_QUERY_CHARS]),
+        sparse=bm25_query(query),
         dense=vector,
         statuses=(policy.statuses | past) - {Status.ERASED},
         fields=FIELDS,
@@ -155,5 +160,6 @@ def _deepen(asked: SearchQuery, ruling: Ruling, setting: Setting) -> SearchQuery
 
 
 def _count_given(ruling: Ruling) -> int:
-    """Count what is given; what an abstaining policy alone keeps back counts, as more of it would be kept back, too."""
-    return sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in ruling.decisions)
+    """Count what is given of what holds; what an abstaining policy alone keeps back counts, as more of it would be kept back, too."""
+    given = (decision for decision in ruling.decisions if decision.reason is not Reason.HELD_BEFORE)
+    return sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in given)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from guardian.core.card import ConflictPolicy
-from guardian.read.admission.decision import Decision, Reason, Role, Ruling
+from guardian.read.admission.admit import advise
+from guardian.read.admission.decision import Decision, Reason, Role, Ruling, Setting
 from guardian.read.admission.policy import ReadPolicy, WhenUnverified
 from guardian.read.admission.rules.provenance import SCOPE_PARTS
 from guardian.read.prompt.budget import TokenCounter, share_out, shorten, take_turns
@@ -113,6 +114,30 @@ class _Draft:
         return _write_guide(self.ruling, self.columns, key), block
 
 
+def compile_advised(ruling: Ruling, setting: Setting, *, count_tokens: TokenCounter) -> tuple[Prompt, Ruling]:
+    """Compile the prompt, and see whether it still has what is verified: if that did not fit, the advice for want of it is given.
+
+    Gives the ruling with what did not fit put out, too.
+    """
+    prompt, left = compile_prompt(ruling, setting.policy, count_tokens=count_tokens)
+    advice = advise(left.decisions, setting)
+    if left is ruling or advice is ruling.advice:
+        return prompt, left
+    decisions = ruling.decisions
+    if advice is WhenUnverified.ABSTAIN:
+        # All evidence goes: what was verified for its length, the rest for want of it. Others have another chance.
+        pairs = zip(ruling.decisions, left.decisions, strict=True)
+        decisions = tuple(
+            before
+            if before.role is not Role.EVIDENCE_CANDIDATE
+            else after.reject(Reason.UNVERIFIED)
+            if after.is_admitted
+            else after
+            for before, after in pairs
+        )
+    return compile_prompt(replace(ruling, decisions=decisions, advice=advice), setting.policy, count_tokens=count_tokens)
+
+
 def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCounter) -> tuple[Prompt, Ruling]:
     """Compile the prompt, and give the ruling with what did not fit put out."""
     columns = _build_columns(ruling, policy)
@@ -183,6 +208,7 @@ def _name_replacements(columns: Mapping[str, Sequence[_Entry]]) -> None:
         for name, entries in columns.items()
         if name != "history"
         for entry in entries
+        if entry.is_kept
     }
     for entry in columns.get("history", ()):
         instead = entry.decision.instead
@@ -214,6 +240,7 @@ def _cut(draft: _Draft, turns: Sequence[_Entry], budget: int, count_tokens: Toke
         if place >= kept or (costs[place] > level and not _shorten_entry(entry, level, count_tokens)):
             entry.is_kept = False
     while True:
+        _name_replacements(draft.columns)  # no handle of what was left out
         guide, block = draft.render()
         tokens = count_tokens(_join(guide, block))
         standing = [entry for entry in turns if entry.is_kept]
