@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import structlog
+
 from guardian.chat.port import ChatModel, ChatRequest
 from guardian.chat.structured import FaultyAnswerError
 from guardian.core.card import Card
@@ -32,6 +34,8 @@ from guardian.induce.prompt import PROMPT_VERSION, Content, build_messages
 
 # Longest text of which runs of words are kept apart, characters; the limit of a memory is 32 KiB.
 _MAX_QUOTED: Final = 40_000
+
+log = structlog.stdlib.get_logger(__name__)
 
 # A memory that no model can stumble over.
 _OWN: Final = Content(text="The gate of the depot is green.", kind=MemoryKind.FACT, source_kind=SourceKind.DOCUMENT)
@@ -144,7 +148,8 @@ class Inducer:
         tasks = [asyncio.create_task(self._ask(content, chat, seed, quoted)) for seed in range(1, self.limits.samples + 1)]
         try:
             answers = await asyncio.gather(*tasks)
-        except RecordError:  # the endpoint refuses this memory: its length, or a filter
+        except RecordError as exc:  # the endpoint refuses this memory, its length or by a filter; or no budget has room for it
+            log.warning("card.refused", error=str(exc))
             return Drawn(outcome=Outcome.REFUSED)
         finally:
             for task in tasks:

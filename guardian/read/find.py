@@ -137,7 +137,7 @@ def build_query(query: str, vector: tuple[float, ...] | None, setting: Setting, 
     past = {Status.SUPERSEDED} if setting.task.is_history else set()
     return SearchQuery(
         space=space,
-        sparse=bm25_query(query),
+        sparse=bm25_query(query[:MAX_QUERY_CHARS]),
         dense=vector,
         statuses=(policy.statuses | past) - {Status.ERASED},
         fields=FIELDS,

@@ -63,12 +63,14 @@ class Prompt:
         guide: Rules in our own words; no word of any memory.
         block: The sections; empty when nothing was admitted.
         handles: Handle -> memory id, to attribute what an answer cites.
+        records: Handle -> record id; history may show several revisions of one memory.
         tokens: Of both, by the counter in use.
     """
 
     guide: str
     block: str
     handles: Mapping[str, str]
+    records: Mapping[str, str]
     tokens: int
 
     @property
@@ -148,8 +150,14 @@ def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCou
     tokens = count_tokens(_join(guide, block))
     if policy.token_budget is not None and tokens > policy.token_budget:
         guide, block, tokens = _cut(draft, turns, policy.token_budget, count_tokens)
-    handles = {entry.item.handle: entry.decision.candidate.memory_id for entry in turns if entry.is_kept}
-    prompt = Prompt(guide=guide, block=block, handles=handles, tokens=tokens)
+    kept = {entry.item.handle: entry.decision.candidate for entry in turns if entry.is_kept}
+    prompt = Prompt(
+        guide=guide,
+        block=block,
+        handles={handle: found.memory_id for handle, found in kept.items()},
+        records={handle: found.record_id for handle, found in kept.items()},
+        tokens=tokens,
+    )
     return prompt, _put_out(ruling, {entry.decision.candidate.record_id for entry in turns if not entry.is_kept})
 
 
