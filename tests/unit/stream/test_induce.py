@@ -124,6 +124,19 @@ async def test_a_wrong_setting_is_waited_for_too() -> None:
     assert desk.progress == [Progress.AWAY]
 
 
+async def test_an_endpoint_that_asks_for_a_pause_is_left_alone_by_all() -> None:
+    """One request hears of it; the others, and the same again, wait without a question until it is over."""
+    desk = Desk(Model(LaterError("429", wait_s=30)))
+    agent = await desk.open()
+    for _ in range(4):
+        with pytest.raises(DependencyError):
+            await agent.answer(desk.request)
+    assert (len(desk.model.asked) <= 3, desk.progress) == (True, [Progress.OVER_BUDGET])
+    desk.now += 30
+    desk.model.answers = [card_answer()]
+    assert len(await agent.answer(desk.request)) == 1
+
+
 @pytest.mark.parametrize("is_for_one", [False, True])
 async def test_a_budget_of_all_is_waited_for_and_one_of_a_space_is_not(is_for_one: bool) -> None:
     """One space without budget must not hold up the others."""
