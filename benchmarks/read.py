@@ -36,9 +36,10 @@ _NOISE = 0.025
 # Records whose vectors are kept for recaps to come; a recap derives from the latest sixty of its space.
 _KEPT = 4_000
 _WRITES = Mix(leaves=0.75, roots=0.25, reads=0.0)
-TASKS = {
-    "question of fact": Task(requires_objective_fact=True),
-    "personal question": Task(requires_objective_fact=False, personalization_allowed=True),
+CASES = {
+    "question of fact": (Task(requires_objective_fact=True), ReadPolicy(limit=TOP)),
+    "question of fact, what is barred untold": (Task(requires_objective_fact=True), ReadPolicy(limit=TOP, tells_barred=False)),
+    "personal question": (Task(requires_objective_fact=False, personalization_allowed=True), ReadPolicy(limit=TOP)),
 }
 MAX_P99_MS = 25.0
 MAX_RATIO = 1.3
@@ -151,8 +152,8 @@ async def draw_questions(store: Store, count: int) -> list[Question]:
 async def compare(store: Store, records: int, count: int, report: Report, advance: Advance) -> None:
     """Ask every question both ways, turn by turn."""
     questions = await draw_questions(store, count)
-    calibrator = Calibrator(store, ReadPolicy(limit=TOP))
-    for what, task in TASKS.items():
+    for what, (task, policy) in CASES.items():
+        calibrator = Calibrator(store, policy)
         advance(f"{records:,} records: {count} times a {what}")
         plain, calibrated, admissions = Times(), Times(), []
         for number, question in enumerate([questions[0], *questions]):  # the first is asked twice: it warms up

@@ -42,6 +42,9 @@ class SearchQuery:
         limit: Number of hits, 1 to 1,000.
         payloads: Number of hits whose payload is read, the best; the rest are ids and scores. None for all. A payload costs 50
             microseconds in the embedded engine, a place in the ranking a few.
+        further_slots: Beside the best `payloads`, the next ones with any of these slots are read, too.
+        further_kinds: None, or the kinds that these may be of.
+        further_payloads: How many of those.
     """
 
     space: str
@@ -55,6 +58,9 @@ class SearchQuery:
     fields: tuple[str, ...] | None = None
     limit: int = 10
     payloads: int | None = None
+    further_slots: Collection[Slot] = ()
+    further_kinds: Collection[MemoryKind] | None = None
+    further_payloads: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +70,13 @@ class Hit:
     Attributes:
         score: Reciprocal rank fusion, or BM25's own when there is no dense part.
         similarity: Cosine, where the search had a dense part and the record is among its candidates.
+        is_fitting: Whether it is beyond the best `payloads` and has the further slots and kinds that the search asked for.
     """
 
     point: Point
     score: float
     similarity: float | None = None
+    is_fitting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,10 @@ class ReadSettings(Section):
         "local", description="Who guesses what a question asks for; local needs a store whose vectors are all-MiniLM-L6-v2's."
     )
     least_confidence: float = Field(0.5, ge=0, le=1, description="Confidence from which a classifier of questions is believed.")
+    tells_barred: bool = Field(
+        True,
+        description="Whether what a question of fact may never be given is looked for and told; without, such reads cost less.",
+    )
     ledger_dir: Path | None = Field(
         None, description="Folder for the ledger and the memory.read events of `guardian context`; without one nothing is kept."
     )

@@ -135,6 +135,10 @@ def validate_query(query: SearchQuery, *, vector_size: int) -> None:
         raise InvariantError(f"search time {query.at} has no zone")
     if query.payloads is not None and query.payloads < 0:
         raise InvariantError(f"a search is to read {query.payloads} payloads")
+    if query.further_payloads < 0 or (query.further_payloads and not query.further_slots):
+        raise InvariantError(
+            f"a search is to read {query.further_payloads} further payloads with one of {len(query.further_slots)} slots"
+        )
     if len(query.without_roots) > NAMES_PER_CLAUSE:
         raise InvariantError(f"a search leaves out {len(query.without_roots)} families, at most {NAMES_PER_CLAUSE} go into one")
 

@@ -191,6 +191,14 @@ def build_search_clause(query: SearchQuery) -> Clause:
     return Clause(tuple(matches))
 
 
+def build_further_clause(query: SearchQuery) -> Clause:
+    """Build the clause of what a search reads beside the best."""
+    matches: list[tuple[str, tuple[str, ...]]] = [("slots", tuple(sorted(query.further_slots)))]
+    if query.further_kinds is not None:
+        matches.append(("kind", tuple(sorted(query.further_kinds))))
+    return Clause(tuple(matches))
+
+
 def merge_points(found: Iterable[Point]) -> list[Point]:
     """Give each point once, sorted by id; a whole read wins over one of lineage alone."""
     points: dict[str, Point] = {}

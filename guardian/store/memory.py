@@ -28,7 +28,7 @@ from guardian.store.check import (
     validate_query,
     validate_vector,
 )
-from guardian.store.fusion import build_hits, choose_hits, count_candidates, name_similarities, rank_scores
+from guardian.store.fusion import build_hits, choose_hits, count_candidates, list_optional, list_wanted, rank_scores
 from guardian.store.identity import build_dense_identity, build_meta_payload, check_meta
 from guardian.store.layout import (
     KEYWORDS,
@@ -36,6 +36,7 @@ from guardian.store.layout import (
     PENDING,
     TENANT,
     Clause,
+    build_further_clause,
     build_lookups,
     build_scan_clause,
     build_search_clause,
@@ -119,9 +120,11 @@ class MemoryStore:
         dense = None if query.dense is None else self._cut(self._score_dense(ids, query.dense), query)
         sparse = self._cut(self._score_sparse(ids, query), query)
         best = choose_hits(dense, sparse, limit=query.limit)
-        near = name_similarities(dense)
-        points = [self._read_fields(point_id, query.fields) for point_id, _ in best[: query.payloads]]
-        return build_hits(best, points, near, query)
+        names = [hit.id for hit in best]
+        further = build_further_clause(query)
+        fitting = {point_id for point_id in list_optional(names, query) if _fits(self.shelf.payloads[point_id], further)}
+        wanted = list_wanted(names, query, fitting)
+        return build_hits(best, wanted, [self._read_fields(point_id, query.fields) for point_id in wanted], fitting)
 
     async def iter_points(
         self,
@@ -237,8 +240,7 @@ class MemoryStore:
         ]
         smallest = min(sets, key=lambda some: sum(map(len, some)))
         for point_id in set().union(*smallest):
-            payload = self.shelf.payloads[point_id]
-            if all(not set(values).isdisjoint(_list_values(payload, name)) for name, values in clause.matches):
+            if _fits(self.shelf.payloads[point_id], clause):
                 yield point_id
 
     def _read_point(self, point_id: str, *, whole: bool) -> Point:
@@ -274,6 +276,10 @@ class MemoryStore:
             document = self.shelf.sparse.get(point_id, {})
             if not weights.keys().isdisjoint(document):
                 yield point_id, sum(weight * document.get(term, 0.0) for term, weight in weights.items())
+
+
+def _fits(payload: Mapping[str, Any], clause: Clause) -> bool:
+    return all(not set(values).isdisjoint(_list_values(payload, name)) for name, values in clause.matches)
 
 
 def _list_values(payload: Mapping[str, Any], name: str) -> Sequence[str]:

@@ -28,6 +28,7 @@ def build_read_policy(settings: Settings, *, limit: int | None = None, at: datet
         when_unverified=WhenUnverified(read.when_unverified),
         token_budget=read.token_budget,
         max_text_chars=read.max_text_chars,
+        tells_barred=read.tells_barred,
         at=at,
         least_confidence=read.least_confidence,
     )

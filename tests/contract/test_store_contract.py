@@ -485,6 +485,28 @@ class TestSearch:
             assert found[:count] == whole[:count]
             assert all(not hit.point.payload and not hit.point.whole for hit in found[count:])
 
+    async def test_a_reader_may_ask_for_the_next_ones_with_a_slot(self, store: Any) -> None:
+        """Beside the best, so many of the rest as have one of the slots are read; all that have one are marked."""
+        slots = [["preferences"], ["facts"], ["preferences"], ["background", "facts"], [], ["examples"], ["facts"], ["facts"]]
+        kinds = [*["fact"] * 7, "belief"]
+        records = [
+            build_record("s", f"m{n}", slots=slots[n], kind=kinds[n], sparse=((1,), (9.0 - n,))) for n in range(len(slots))
+        ]
+        await write(store, *records)
+        query = SearchQuery(
+            space="s",
+            sparse=((1,), (1.0,)),
+            payloads=1,
+            further_slots=[Slot.FACTS, Slot.EXAMPLES],
+            further_kinds=[MemoryKind.FACT, MemoryKind.OTHER],
+        )
+        whole = await store.search(replace(query, payloads=None, further_slots=()))
+        for count, read in ((0, [0]), (2, [0, 1, 3]), (9, [0, 1, 3, 5, 6])):
+            found = await store.search(replace(query, further_payloads=count))
+            assert [hit.point.id for hit in found] == [hit.point.id for hit in whole]
+            assert [place for place, hit in enumerate(found) if hit.point.payload] == read
+            assert [place for place, hit in enumerate(found) if hit.is_fitting] == [1, 3, 5, 6]
+
     async def test_similarity_is_the_cosine_where_there_is_one(self, store: Any) -> None:
         """It stands beside the fused score, and is absent without a vector on either side."""
         await write(
@@ -531,6 +553,8 @@ class TestSearch:
             {"limit": 1_001},
             {"sparse": ((1,), ())},
             {"payloads": -1},
+            {"further_slots": [Slot.FACTS], "further_payloads": -1},
+            {"further_payloads": 1},
             {"without_roots": [str(number) for number in range(1_001)]},
         ],
     )

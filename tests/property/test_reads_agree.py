@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -60,11 +61,11 @@ async def ask_both(open_store: Callable[[], AbstractAsyncContextManager[Store]],
         for events in sets:
             await twin.send(*events)
             await bank.send(*events)
-        policy = ReadPolicy(limit=3, overfetch=1)
         rows = [row for row in await twin.rows() if row["text"] is not None]
         for space in sorted({row["space"] for row in rows}):
             question = " ".join(row["text"] for row in rows if row["space"] == space)[:400]
-            for task in TASKS:
+            for task, tells_barred in product(TASKS, (True, False)):
+                policy = ReadPolicy(limit=3, overfetch=1, tells_barred=tells_barred)
                 mine = await Calibrator(store, policy).context(question, task, space=space)
                 theirs = await Calibrator(twin.store, policy).context(question, task, space=space)
                 assert compare(mine) == compare(theirs)

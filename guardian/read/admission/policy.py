@@ -26,8 +26,8 @@ class ReadPolicy:
     Attributes:
         limit: Most records that are given (k), 1 to 100.
         per_family: Most records of one family; restatements add nothing, so 1.
-        overfetch: Records read with the search for each one asked. What families, scopes and roles take away is often made up by
-            that; more are read, and at last searched for, where it is not.
+        overfetch: Records read with the search for each one asked, or somewhat more where persons' memories are barred. What
+            families, scopes and roles take away is often made up by that; more are read, and at last searched for, where it is not.
         max_searches: Most searches of one call.
         least_utility: Deflated utility in [0, 1] below which an episode or skill is no example. One without any grade is taken
             to have just this.
@@ -37,6 +37,8 @@ class ReadPolicy:
         token_budget: Tokens the prompt may take, by the counter in use; None for no limit.
         max_text_chars: Characters shown of one text; the rest is cut, and marked as cut.
         at: Time asked about; None for the present. Records that do not hold then are out.
+        tells_barred: Whether a read that uses no memory of persons tells what it found and may never give, such as a wish where a
+            fact is asked for. Without, such records are not searched for: it costs less, and the ledger cannot say what was kept out.
         statuses: Statuses that are looked at. Superseded ones among them are listed as such, and shown to history questions only.
         least_confidence: Confidence in [0, 1] from which a classifier is believed; one that abstains by itself needs no more.
     """
@@ -51,6 +53,7 @@ class ReadPolicy:
     token_budget: int | None = 2_000
     max_text_chars: int = 2_000
     at: datetime | None = None
+    tells_barred: bool = True
     statuses: frozenset[Status] = field(default=STANDING)
     least_confidence: float = 0.5
 

@@ -117,12 +117,15 @@ def dump_line(value: Mapping[str, Any]) -> str:
 
 
 def _dump(value: Any) -> str:
-    if isinstance(value, str):
+    kind = type(value)  # the usual types first: asking an abstract class takes longer than writing a word
+    if kind is str:
         return quote(value)
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return "{" + ",".join([f"{_quote_name(key)}:{_dump(inner)}" for key, inner in value.items()]) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join([_dump(inner) for inner in value]) + "]"
     if value is True or value is False:
         return "true" if value else "false"
+    if isinstance(value, str):
+        return quote(value)
     return orjson.dumps(value).decode()

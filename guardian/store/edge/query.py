@@ -14,6 +14,7 @@ from typing import Any
 from qdrant_edge import (
     FieldCondition,
     Filter,
+    HasIdCondition,
     HasVectorCondition,
     IdfParams,
     IsEmptyCondition,
@@ -30,7 +31,7 @@ from qdrant_edge import (
 from guardian.core.point import HEAVY_FIELDS, Point, PointKind
 from guardian.ports import SearchQuery
 from guardian.store.fusion import count_candidates
-from guardian.store.layout import DENSE, SPARSE, TENANT, Clause, build_search_clause
+from guardian.store.layout import DENSE, SPARSE, TENANT, Clause, build_further_clause, build_search_clause
 
 CLAUSES_PER_LOOKUP = 16
 LINEAGE_ONLY = PayloadSelector.Exclude(list(HEAVY_FIELDS))
@@ -77,6 +78,11 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
         )
         for nearest, params in wanted
     ]
+
+
+def build_slot_filter(names: Sequence[str], query: SearchQuery) -> Filter:
+    """Build the filter of the named points that have one of the further slots, and are of a further kind."""
+    return Filter(must=[HasIdCondition(set(names)), *_build_conditions(build_further_clause(query))])
 
 
 def build_selector(fields: tuple[str, ...] | None) -> Any:

@@ -20,7 +20,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, TypeVar
-from uuid import UUID
 
 from qdrant_edge import (
     CountRequest,
@@ -30,7 +29,6 @@ from qdrant_edge import (
     Filter,
     PayloadSelector,
     PointVectors,
-    QueryBatchRequest,
     ScrollRequest,
     SparseVector,
     UpdateOperation,
@@ -58,11 +56,9 @@ from guardian.store.edge.query import (
     build_filter,
     build_lacking_filter,
     build_point,
-    build_requests,
-    build_selector,
 )
+from guardian.store.edge.search import search_shard
 from guardian.store.edge.shard import check_shard, clear_poison, find_faults, open_shard, read_identity, write_meta
-from guardian.store.fusion import build_hits, choose_hits, name_similarities
 from guardian.store.identity import META_ID, build_absent_error, build_dense_identity
 from guardian.store.layout import (
     DENSE,
@@ -72,7 +68,6 @@ from guardian.store.layout import (
     SPARSE,
     build_lookups,
     build_scan_clause,
-    build_search_clause,
     build_value_clause,
     build_vectors,
     iter_slices,
@@ -170,7 +165,7 @@ class EdgeStore:
     async def search(self, query: SearchQuery) -> list[Hit]:
         """Search records by BM25 and, given a vector, by cosine; milliseconds in a space of 10,000."""
         validate_query(query, vector_size=self.identity.vector_size)
-        return await self._run(self._search, query)
+        return await self._run(lambda: search_shard(self._open_shard, query))
 
     async def iter_points(
         self,
@@ -316,24 +311,6 @@ class EdgeStore:
     def _count_values(self, field: str, condition: Filter) -> dict[str, int]:
         answer = self._open_shard.facet(FacetRequest(field, limit=MAX_VALUES, exact=True, filter=condition))
         return {str(hit.value): hit.count for hit in answer.hits}
-
-    def _search(self, query: SearchQuery) -> list[Hit]:
-        if build_search_clause(query).is_empty:
-            return []
-        answers: Any = self._open_shard.query_batch(QueryBatchRequest(build_requests(query)))
-        # Ranked by number: the text of an id takes longer to make than its place, and most are not among the best.
-        sparse, *dense = [[(found.id.int, found.score) for found in answer] for answer in answers]
-        chosen = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
-        near = name_similarities(dense[0] if dense else None)
-        names = [str(UUID(int=key)) for key, _ in chosen]
-        wanted: list[Any] = names[: query.payloads]
-        records = self._open_shard.retrieve(wanted, build_selector(query.fields), False) if wanted else []
-        return build_hits(
-            [(name, score) for name, (_, score) in zip(names, chosen, strict=True)],
-            [build_point(record, whole=query.fields is None) for record in records],
-            {name: near[key] for name, (key, _) in zip(names, chosen, strict=True) if key in near},
-            query,
-        )
 
     def _apply(self, phases: Sequence[Phase]) -> None:
         if not phases:

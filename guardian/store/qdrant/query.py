@@ -16,7 +16,7 @@ from guardian.errors import ConfigError, DependencyError, InvariantError
 from guardian.ports import SearchQuery
 from guardian.store.check import build_payload
 from guardian.store.fusion import count_candidates
-from guardian.store.layout import DENSE, SPARSE, TENANT, VERSION, Clause, build_search_clause
+from guardian.store.layout import DENSE, SPARSE, TENANT, VERSION, Clause, build_further_clause, build_search_clause
 
 # A call costs a round trip here, so more clauses share one than in the embedded engine.
 CLAUSES_PER_LOOKUP = 64
@@ -100,6 +100,11 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
         )
         for using, vector, params in wanted
     ]
+
+
+def build_slot_filter(names: Sequence[str], query: SearchQuery) -> models.Filter:
+    """Build the filter of the named points that have one of the further slots, and are of a further kind."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(names)), *_build_conditions(build_further_clause(query))])
 
 
 def build_selector(fields: tuple[str, ...] | None) -> models.PayloadSelector:

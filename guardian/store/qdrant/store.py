@@ -25,7 +25,6 @@ from guardian.core.point import Phase, Point, PointKind
 from guardian.errors import ConfigError
 from guardian.ports import Fence, Hit, SearchQuery, StoreIdentity, Vectors
 from guardian.store.check import validate_fence, validate_id, validate_phase, validate_query, validate_vector
-from guardian.store.fusion import build_hits, choose_hits, name_similarities
 from guardian.store.identity import (
     META_ID,
     build_absent_error,
@@ -68,13 +67,12 @@ from guardian.store.qdrant.query import (
     build_lacking_filter,
     build_patch,
     build_point,
-    build_requests,
-    build_selector,
     build_struct,
     check_done,
     is_point,
     vendor_errors,
 )
+from guardian.store.qdrant.search import search_collection
 
 # The first that counts IDF within a tenant; an older one takes the parameter and silently counts over all.
 _MIN_SERVER = (1, 19)
@@ -216,13 +214,7 @@ class QdrantStore:
         if build_search_clause(query).is_empty:
             return []
         with vendor_errors(self._place):
-            answers = await self._client.query_batch_points(self.collection, build_requests(query))
-            sparse, *dense = [[(str(found.id), found.score) for found in answer.points] for answer in answers]
-            best = choose_hits(dense[0] if dense else None, sparse, limit=query.limit)
-            wanted = [point_id for point_id, _ in best[: query.payloads]]
-            records = await self._retrieve(wanted, build_selector(query.fields)) if wanted else []
-        points = [build_point(record, whole=query.fields is None) for record in records]
-        return build_hits(best, points, name_similarities(dense[0] if dense else None), query)
+            return await search_collection(self._client, self.collection, query)
 
     async def iter_points(
         self,

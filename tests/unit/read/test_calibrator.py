@@ -83,6 +83,13 @@ class TestSearching:
         assert set(asked.statuses) == {"active", "verified"}
         assert "card" not in asked.fields
         assert len(admission.rendered) == 5
+        assert (admission.searches, admission.retrieved) == (1, 13)  # the best five, and eight more that may be evidence
+
+    async def test_a_personal_question_reads_what_is_best(self) -> None:
+        """It may be given anything, so nothing is asked for apart."""
+        bank = Bank(store=CountingStore())
+        await bank.send(*(build.written(f"m{number}", f"kiln {number}", src="tool") for number in range(40)))
+        admission = await Calibrator(bank.store, ReadPolicy(limit=5)).context("kiln", PERSONAL, space="s")
         assert (admission.searches, admission.retrieved) == (1, 10)
 
     async def test_a_large_family_does_not_fill_the_context(self) -> None:
@@ -108,6 +115,41 @@ class TestSearching:
         admission = await Calibrator(bank.store, ReadPolicy(limit=2)).context("kiln", FACT, space="s")
         assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["fact"]
         assert {item.reason for item in admission.decisions} == {Reason.NOT_EVIDENCE, Reason.UNVERIFIED_EVIDENCE}
+
+    async def test_one_search_passes_over_wishes_that_are_barred(self) -> None:
+        """The best of them are told; evidence behind them is read next, without the others and without another search."""
+        bank = Bank(store=CountingStore())
+        wishes = [build.written(f"w{number}", f"kiln kiln {number}", src="user", kind="preference") for number in range(15)]
+        facts = [build.written(f"f{number}", f"a kiln stands in hall {number} by the door", src="tool") for number in range(2)]
+        await bank.send(*wishes, *facts)
+        admission = await Calibrator(bank.store, ReadPolicy(limit=2)).context("kiln", FACT, space="s")
+        assert sorted(memories(admission, Role.EVIDENCE_CANDIDATE)) == ["f0", "f1"]
+        assert (admission.searches, admission.retrieved) == (1, 4)
+
+    async def test_what_is_barred_need_not_be_told(self) -> None:
+        """Then it is not even found, and what is given is the same."""
+        bank = Bank(store=CountingStore())
+        wishes = [build.written(f"w{number}", f"kiln kiln {number}", src="user", kind="preference") for number in range(60)]
+        facts = [build.written(f"f{number}", f"a kiln stands in hall {number} by the door", src="tool") for number in range(3)]
+        await bank.send(*wishes, *facts)
+        told, untold = [
+            await Calibrator(bank.store, ReadPolicy(limit=3, tells_barred=tells)).context("kiln", FACT, space="s")
+            for tells in (True, False)
+        ]
+        assert untold.prompt == told.prompt
+        assert len(untold.decisions) == 3 < len(told.decisions)
+        assert untold.searches == 1
+
+    async def test_background_is_found_where_there_is_nothing_better(self) -> None:
+        """What has no slot but background is none of what is looked for first; it comes when that leaves room, told or not."""
+        bank = Bank(store=CountingStore())
+        notes = [build.written(f"n{number}", f"kiln kiln {number}", src=None) for number in range(30)]
+        await bank.send(*notes, build.written("fact", "one kiln is in the hall by the door", src="tool"))
+        for tells in (True, False):
+            policy = ReadPolicy(limit=40, tells_barred=tells)
+            admission = await Calibrator(bank.store, policy).context("kiln", FACT, space="s")
+            assert memories(admission, Role.EVIDENCE_CANDIDATE) == ["fact"]
+            assert len(memories(admission, Role.BACKGROUND)) == 30
 
     async def test_the_number_of_searches_is_bounded(self) -> None:
         """A bank of other people's memories costs three searches, and says why each is out."""

@@ -52,20 +52,18 @@ def _withhold(decision: Decision, reason: Reason, detail: str, setting: Setting)
 
 
 def _find_foreign_part(candidate: Candidate, setting: Setting) -> str | None:
-    for part, name in SCOPE_PARTS.items():
-        wanted = getattr(setting.task, name)
-        if wanted is not None and candidate.scope.get(part, wanted) != wanted:
+    scope, task = candidate.scope, setting.task
+    for part, name in SCOPE_PARTS.items() if scope else ():
+        if part in scope and getattr(task, name) not in {None, scope[part]}:
             return part
     return None
 
 
 def _list_unproven(candidate: Candidate, setting: Setting) -> tuple[tuple[str, str], ...]:
     """List the parts that the task leaves open; a duty without a value (a recap of somebody's memory) is open for good."""
-    unproven = [
-        (part, candidate.scope[part])
-        for part, name in SCOPE_PARTS.items()
-        if part in candidate.scope and getattr(setting.task, name) is None
-    ]
+    scope, task = candidate.scope, setting.task
+    parts = SCOPE_PARTS.items() if scope else ()
+    unproven = [(part, scope[part]) for part, name in parts if part in scope and getattr(task, name) is None]
     if "match user_id" in candidate.permission.must_use and "user_id" not in candidate.scope:
         unproven.insert(0, ("user_id", ""))
     return tuple(unproven)
