@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 from rich.console import Console
 
+from benchmarks.cards import measure_cards
 from benchmarks.correct import measure_correct
 from benchmarks.coverage import measure_coverage
 from benchmarks.decide import measure_decide
@@ -84,6 +85,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     ),
     "worker": _sized(
         measure_worker,
+        full={"events": 20_000, "repetitions": 3},
+        quick={"events": 4_000, "repetitions": 1},
+    ),
+    "cards": _sized(
+        measure_cards,
         full={"events": 20_000, "repetitions": 3},
         quick={"events": 4_000, "repetitions": 1},
     ),

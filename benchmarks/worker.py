@@ -121,34 +121,51 @@ async def run_bare(consumer: str, bootstrap: str, count: int, *, group: str) -> 
     return Lap(count=count, seconds=orjson.loads(told)["seconds"])
 
 
-async def run_worker(bootstrap: str, count: int, *, group: str) -> Lap:
-    """Run `guardian worker` until its group has no lag, and read the times from its log."""
+async def run_worker(
+    bootstrap: str,
+    count: int,
+    *,
+    group: str,
+    settings: Mapping[str, str] | None = None,
+    command: Sequence[str] = ("-m", "guardian"),
+) -> Lap:
+    """Run `guardian worker` until its group has no lag, and read the times from its log.
+
+    Args:
+        bootstrap: The broker.
+        count: Events on the topic.
+        group: Consumer group.
+        settings: Further settings, by the names of their variables.
+        command: Python's arguments that start the command line.
+    """
     with scratch_folder() as folder:
         log = folder / "worker.log"
-        async with _running_worker(bootstrap, group, folder, log) as process:
+        started = _running_worker(bootstrap, group, folder, log, settings=settings or {}, command=command)
+        async with started as process:
             await _wait_for_lag_zero(bootstrap, f"{group}.guard", count, process, log)
         return _read_log(log, count)
 
 
 @asynccontextmanager
-async def _running_worker(bootstrap: str, group: str, folder: Path, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    settings = {
+async def _running_worker(
+    bootstrap: str, group: str, folder: Path, log: Path, *, settings: Mapping[str, str], command: Sequence[str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    own = {
         "GUARDIAN_KAFKA__BOOTSTRAP": bootstrap,
         "GUARDIAN_KAFKA__GROUP": group,
         "GUARDIAN_STORE__PATH": str(folder / "store"),
         "GUARDIAN_STATE_DIR": str(folder / "state"),
         "GUARDIAN_WEB__PORT": "0",
     }
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")} | settings
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
     with log.open("wb") as output:
         # In the scratch folder, so that no settings file of the caller counts.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-m",
-            "guardian",
+            *command,
             "worker",
             cwd=folder,
-            env=environment,
+            env={**inherited, **own, **settings},
             stdout=output,
             stderr=output,
         )

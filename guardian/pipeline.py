@@ -83,7 +83,7 @@ class Pipeline:
         policy_of: Gives the policy of a space.
         embedder: Makes dense vectors, or None to store records with BM25 alone.
         publisher: Takes outcomes, or None to publish nothing (a replay publishes only when asked).
-        asks: Build further messages from an outcome, such as requests to agents on side topics; published with it.
+        asks: Build further messages from a batch's outcomes, such as requests to agents on side topics; published with them.
         decide_in_thread: Points from which a decision is made off the event loop, so that heartbeats go on.
     """
 
@@ -91,7 +91,7 @@ class Pipeline:
     policy_of: Callable[[str], Policy]
     embedder: Embedder | None = None
     publisher: Publisher | None = None
-    asks: tuple[Callable[[Outcome], Sequence[OutcomeMessage]], ...] = ()
+    asks: tuple[Callable[[Sequence[Outcome]], Sequence[OutcomeMessage]], ...] = ()
     decide_in_thread: int = 2_000
 
     async def process(
@@ -117,8 +117,8 @@ class Pipeline:
         if self.publisher is not None:
             started = time.perf_counter()
             outcomes = await self._offer_candidates(plan.outcomes)
-            builders = (build_messages, *self.asks)
-            await self.publisher.publish([message for outcome in outcomes for build in builders for message in build(outcome)])
+            messages = [message for outcome in outcomes for message in build_messages(outcome)]
+            await self.publisher.publish([*messages, *(message for ask in self.asks for message in ask(outcomes))])
             report.publish_ms = _since(started)
         return report
 

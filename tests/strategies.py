@@ -15,7 +15,20 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from guardian.core.model import Audited, Authority, Deleted, Erased, Event, Linked, MemoryKind, Read, Scope, Source, SourceKind
+from guardian.core.model import (
+    Audited,
+    Authority,
+    Deleted,
+    Erased,
+    Event,
+    Linked,
+    MemoryKind,
+    Read,
+    Scope,
+    Source,
+    SourceKind,
+    Written,
+)
 from tests.reference.forge import (
     SESSIONS,
     START,
@@ -34,6 +47,7 @@ from tests.reference.forge import (
 
 USER = Authority(kind=SourceKind.USER)
 AGENT = Source(kind=SourceKind.AGENT)
+TOOL = Source(kind=SourceKind.TOOL)
 
 
 def read(forge: Forge) -> None:
@@ -177,11 +191,35 @@ def judged_twice(forge: Forge) -> None:
         step()
 
 
+def induced_again(forge: Forge) -> None:
+    """Have a model speak of a memory and of what derives from it, again by another prompt, and perhaps end or change it in between."""
+    space, draw = forge.space(), forge.draw
+    memory_id, child = draw(st.lists(memory_ids, min_size=2, max_size=2, unique=True))
+    source = draw(trusted)
+    forge.write(space=space, memory_id=memory_id, source=source, supersedes=())
+    of = forge.made[-1]
+    assert isinstance(of, Written)
+    forge.write(space=space, memory_id=child, parents=(memory_id,), source=draw(st.sampled_from((source, AGENT))), supersedes=())
+    between: tuple[Callable[[], Any], ...] = (
+        lambda: forge.write(space=space, memory_id=memory_id, observed_at=of.observed_at, text=of.text, parents=of.parents),
+        lambda: forge.correct(space=space, targets=(memory_id,), replacement=child, authority=USER),
+        lambda: forge.make(Erased, space=space, memory_id=memory_id, observed_at=draw(times), authority=USER),
+        lambda: forge.write(space=space, memory_id=memory_id, source=source, supersedes=()),
+    )
+    steps: list[Callable[[], Any]] = [
+        lambda: forge.induce(of, version="card-1", authority=TOOL, observed_at=of.observed_at),
+        lambda: forge.induce(of, version="card-2", authority=TOOL, observed_at=of.observed_at),
+        *draw(st.lists(st.sampled_from(between), max_size=1)),
+    ]
+    for step in draw(st.permutations(steps)):
+        step()
+
+
 MOTIFS: tuple[Callable[[Forge], Any], ...] = (
     Forge.write, Forge.write, Forge.write, Forge.write, Forge.write,
     Forge.correct, Forge.correct, Forge.correct_inline, Forge.retract, Forge.judge, Forge.link, judged_twice,
     read, delete, erase, twins, cascade, echo, update_in_place, subject_twice, fork_of_corrections, loop_of_corrections,
-    chain_of_recaps, lend_a_name,
+    chain_of_recaps, lend_a_name, Forge.induce, induced_again,
 )  # fmt: skip
 
 

@@ -17,8 +17,7 @@ from guardian.contracts.outcome import (
     StandingReason,
     SupersessionNotice,
     SupersessionReason,
-    build_outcome_id,
-    encode_outcome,
+    seal_outcome,
 )
 from guardian.contracts.outcome import Outcome as OutcomeModel
 from guardian.core.model import Event
@@ -117,10 +116,5 @@ def _build_item(question: Question, space: str, cause: EventId) -> ReviewItem:
 
 
 def _pack(model: OutcomeModel, event: Event, key: str | None) -> OutcomeMessage:
-    outcome_id = build_outcome_id(model)
-    return OutcomeMessage(
-        topic=model.published_to,
-        key=key or outcome_id,
-        value=encode_outcome(model, time=event.ref.time),
-        id=outcome_id,
-    )
+    outcome_id, value = seal_outcome(model, time=event.ref.time)
+    return OutcomeMessage(topic=model.published_to, key=key or outcome_id, value=value, id=outcome_id)

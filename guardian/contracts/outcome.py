@@ -65,6 +65,11 @@ class Outcome(OutcomeModel):
     identity: ClassVar[frozenset[str]] = frozenset()
     later: ClassVar[frozenset[str]] = frozenset()
 
+    @classmethod
+    def upcast(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Give today's form of what an earlier version wrote."""
+        return data
+
 
 class SupersessionReason(StrEnum):
     """Why a record is superseded."""
@@ -274,15 +279,20 @@ class AlertNotice(Outcome):
 
 
 class CardRequest(Outcome):
-    """A record that a model is to write a card for, off the write path. Its text is read from the store."""
+    """Records that a model is to write cards for, off the write path. Their texts are read from the store."""
 
     published_to: ClassVar[str] = "guardian.card-requests"
     event_type: ClassVar[str] = "guardian.card.requested"
+    # Records that one request names at most: few enough to be answered again after a crash, and so many that a request costs its batch little.
+    most: ClassVar[int] = 16
 
     space: str = Field(description="The memory bank.")
-    memory_id: str = Field(description="The memory.")
-    revision: str = Field(description="The revision of the memory.")
-    record_id: RecordId = Field(description="UUID of the record in the store.")
+    record_ids: Annotated[tuple[RecordId, ...], Field(min_length=1)] = Field(description="UUIDs of the records in the store.")
+
+    @classmethod
+    def upcast(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Give today's form of a request that named one record, with its memory and revision."""
+        return data if "record_ids" in data or "record_id" not in data else {**data, "record_ids": (data["record_id"],)}
 
 
 # What agents on side topics are asked; a worker needs such a topic only where one of its roles answers it.
@@ -300,25 +310,32 @@ OUTCOME_MODELS: tuple[type[Outcome], ...] = (
 
 def build_outcome_id(outcome: Outcome) -> str:
     """Digest an outcome into its id: 32 hex digits, the same for the same content on every machine."""
-    content = outcome.model_dump(mode="json", include=set(outcome.identity) or None)
-    for name in outcome.later:
-        if content.get(name) is None:
-            content.pop(name, None)
-    canonical = orjson.dumps([outcome.event_type, content], option=orjson.OPT_SORT_KEYS)
+    return _digest(outcome, outcome.model_dump(mode="json", include=set(outcome.identity) or None))
+
+
+def _digest(outcome: Outcome, content: Mapping[str, Any]) -> str:
+    said = {name: content[name] for name in outcome.identity or content if name not in outcome.later or content[name] is not None}
+    canonical = orjson.dumps([outcome.event_type, said], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()[:32]
 
 
 def encode_outcome(outcome: Outcome, *, time: datetime) -> bytes:
-    """Encode an outcome as structured CloudEvents JSON.
+    """Encode an outcome as structured CloudEvents JSON; see `seal_outcome`."""
+    return seal_outcome(outcome, time=time)[1]
+
+
+def seal_outcome(outcome: Outcome, *, time: datetime) -> tuple[str, bytes]:
+    """Give the id of an outcome and its structured CloudEvents JSON; both of one dump, as the write path makes one for every event.
 
     Args:
         outcome: What happened.
         time: Of the event that caused it (of a dead letter: the record's timestamp), never the wall clock; aware.
     """
     content = outcome.model_dump(mode="json")
+    outcome_id = _digest(outcome, content)
     envelope = {
         "specversion": "1.0",
-        "id": build_outcome_id(outcome),
+        "id": outcome_id,
         "source": OUTCOME_SOURCE,
         "type": outcome.event_type,
         "time": time,
@@ -327,7 +344,7 @@ def encode_outcome(outcome: Outcome, *, time: datetime) -> bytes:
     }
     if content["space"] is not None:
         envelope["space"] = content["space"]
-    return orjson.dumps(envelope, option=orjson.OPT_UTC_Z)
+    return outcome_id, orjson.dumps(envelope, option=orjson.OPT_UTC_Z)
 
 
 def build_dead_letter(
@@ -418,9 +435,11 @@ def read_request(value: bytes | None, headers: Headers, model: type[Request]) ->
     data = document.get("data")
     if document.get("type") != model.event_type:
         raise build_record_error(Reason.TYPE_UNKNOWN, f"is no {model.event_type}.", path="type")
+    if isinstance(data, dict):
+        today = model.upcast(data)
+        data = {name: today[name] for name in model.model_fields if name in today}
     try:
-        known = {name: data[name] for name in model.model_fields if name in data} if isinstance(data, dict) else data
-        return model.model_validate(known)
+        return model.model_validate(data)
     except ValidationError as exc:
         detail = f"is no {model.event_type}: {exc.error_count()} faults."
         raise build_record_error(Reason.WRONG_TYPE, detail, path="data") from exc

@@ -24,7 +24,7 @@ from guardian.contracts.wire import EVENT_MODELS
 SENT_MODELS: tuple[type[Outcome], ...] = (*OUTCOME_MODELS, *LEDGER_MODELS)
 TOPICS = Path(__file__).resolve().parents[2] / "topics"
 # The contract's own version: minor for an added field, major for a breaking change.
-CONTRACT_VERSION = "1.2.0"
+CONTRACT_VERSION = "2.0.0"
 EVENTS_TOPIC = "guardian.events"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SCHEMA_FORMAT = "application/schema+json;version=draft-2020-12"

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from guardian.contracts.wire_model import WireModel
 from guardian.core.card import ConflictPolicy, Support, Withheld
 from guardian.core.model import Slot
 from guardian.core.narrowing import Bar, Duty
+from guardian.core.script import has_pile, is_hidden
 
-Line = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$")]
+# Characters are told by the schema; bytes are what a line weighs in a store and in a prompt.
+MAX_LINE_BYTES: Final = 1_000
+
+
+def _check_line(line: str) -> str:
+    """Refuse what cannot be shown as what it is: a card is read by models."""
+    if len(line.encode(errors="surrogatepass")) > MAX_LINE_BYTES:
+        raise ValueError(f"has more than {MAX_LINE_BYTES:,} bytes")
+    if any(map(is_hidden, line)):
+        raise ValueError("has characters that are not seen, or steer what is around them")
+    if has_pile(line):
+        raise ValueError("has combining marks in piles")
+    return line
+
+
+Line = Annotated[
+    str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$"), AfterValidator(_check_line)
+]
 
 
 class SettingWire(WireModel):

@@ -7,7 +7,8 @@ Of the n questions asked, v gave a usable sample. With the pairs of samples as P
     S   mean over P of the Jaccard index of the slots that both would allow
     W   mean over P of the Jaccard index of what both would withhold
     R   mean over P of how well each rule of one is matched by a rule of the other, both ways:
-        0 for another influence, else 0.5 + 0.5 * token-set ratio of the conditions
+        0 for another influence, else 0.5 + 0.5 * token-set ratio of the conditions, whose tokens are words, or letters where a script
+        is written without spaces
 
 Fewer than two usable samples agree on nothing: A = 0. Slots weigh most because they decide where a memory can stand; rules as much because
 they are what the card is for. An answer that could not be used counts as one that disagrees.
@@ -25,6 +26,7 @@ from rapidfuzz.fuzz import token_set_ratio
 from guardian.core.card import ConditionalRule, ConflictPolicy
 from guardian.core.narrowing import Narrowing, build_narrowing
 from guardian.induce.answer import Sample
+from guardian.induce.unit import join_units
 
 SLOTS_WEIGHT: Final = 0.4
 WITHHELD_WEIGHT: Final = 0.2
@@ -64,7 +66,7 @@ def match_rules(rules: Sequence[ConditionalRule], others: Sequence[ConditionalRu
 def _match_rule(rule: ConditionalRule, other: ConditionalRule) -> float:
     if rule.influence != other.influence:
         return 0.0
-    return 0.5 + 0.5 * float(token_set_ratio(rule.condition.casefold(), other.condition.casefold())) / 100
+    return 0.5 + 0.5 * float(token_set_ratio(join_units(rule.condition), join_units(other.condition))) / 100
 
 
 def choose_sample(samples: Sequence[Sample]) -> Sample:

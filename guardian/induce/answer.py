@@ -6,10 +6,11 @@ with a name; the answer itself is never part of a message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,7 +20,7 @@ from guardian.chat.structured import FaultyAnswerError
 from guardian.core.card import ConditionalRule, ConflictPolicy, CounterfactualSetting, Support, Withheld
 from guardian.core.model import Slot
 from guardian.core.narrowing import Bar, Duty, Narrowing, build_narrowing
-from guardian.induce.line import clean_line, clean_lines
+from guardian.induce.line import NOWHERE, Fault, Origin, clean_line, clean_lines
 
 SCHEMA_NAME: Final = "boundary_card"
 # Items that are kept of each list; the contract of the event has the same limits.
@@ -44,6 +45,7 @@ class Influence(StrEnum):
 
 
 _STRICTNESS = tuple(Influence)
+_Cleaned = TypeVar("_Cleaned", str, CounterfactualSetting, ConditionalRule)
 
 
 class _Part(BaseModel):
@@ -110,34 +112,34 @@ def build_schema() -> Mapping[str, Any]:
     return structured.build_schema(CardAnswer)
 
 
-def read_answer(reply: ChatReply, *, quoted: frozenset[str] = frozenset()) -> Sample:
+def read_answer(reply: ChatReply, origin: Origin = NOWHERE) -> Sample:
     """Read an answer.
 
     Args:
         reply: As it came.
-        quoted: Runs of the memory's words, which no line may repeat.
+        origin: Of the memory: what no line may repeat, and the scripts it may be written in.
 
     Raises:
         FaultyAnswerError: It is cut, is no JSON of the schema, or says too much that no card may say.
     """
-    return build_sample(structured.read_structured(reply, CardAnswer), quoted=quoted)
+    return build_sample(structured.read_structured(reply, CardAnswer), origin)
 
 
-def build_sample(answer: CardAnswer, *, quoted: frozenset[str] = frozenset()) -> Sample:
+def build_sample(answer: CardAnswer, origin: Origin = NOWHERE) -> Sample:
     """Build a sample of an answer, without the lines that no card may have.
 
     Raises:
         FaultyAnswerError: Too little is left, or so much had to go that the memory must have led the model.
     """
-    tasks, dropped_tasks = clean_lines(answer.task_types, quoted=quoted, limit=MAX_TASKS)
-    distinctions, dropped_distinctions = clean_lines(answer.distinctions, quoted=quoted, limit=MAX_DISTINCTIONS)
-    settings = [setting for one in answer.settings if (setting := _clean_setting(one, quoted)) is not None]
-    rules = [rule for one in answer.rules if (rule := _clean_rule(one, quoted)) is not None]
-    summary = clean_line(answer.summary, quoted=quoted)
-    dropped = dropped_tasks + dropped_distinctions + len(answer.settings) - len(settings) + len(answer.rules) - len(rules)
+    tasks, faults = clean_lines(answer.task_types, origin, limit=MAX_TASKS)
+    distinctions, more = clean_lines(answer.distinctions, origin, limit=MAX_DISTINCTIONS)
+    settings, odd_settings = _part([_clean_setting(one, origin) for one in answer.settings])
+    rules, odd_rules = _part([_clean_rule(one, origin) for one in answer.rules])
+    summary = clean_line(answer.summary, origin)
+    faults = [*faults, *more, *odd_settings, *odd_rules]
     total = len(answer.task_types) + len(answer.distinctions) + len(answer.settings) + len(answer.rules)
-    if summary is None or not settings or not rules or dropped > _MAX_DROPPED * total:
-        raise FaultyAnswerError("it spoke to its reader, repeated the memory or claimed a standing; describe the memory only")
+    if isinstance(summary, Fault) or not settings or not rules or len(faults) > _MAX_DROPPED * total:
+        raise FaultyAnswerError(_describe([*faults, *([summary] if isinstance(summary, Fault) else [])]))
     rules.sort(key=lambda rule: _STRICTNESS.index(Influence(rule.influence)))
     return Sample(
         task_types=tuple(tasks),
@@ -147,8 +149,19 @@ def build_sample(answer: CardAnswer, *, quoted: frozenset[str] = frozenset()) ->
         summary=summary,
         slots=frozenset(answer.slots),
         narrowing=_take(answer),
-        dropped=dropped,
+        dropped=len(faults),
     )
+
+
+def _describe(faults: Sequence[Fault]) -> str:
+    """Say in our own words why an answer cannot be used, the commonest reason first."""
+    reasons = "; ".join(f"{fault.value} ({count})" for fault, count in Counter(faults).most_common())
+    return f"too little of it can stand on a card: {reasons}; describe the memory only, in its own script"
+
+
+def _part(cleaned: Sequence[_Cleaned | Fault]) -> tuple[list[_Cleaned], list[Fault]]:
+    """Part what can stand on a card from the reasons why the rest cannot."""
+    return [one for one in cleaned if not isinstance(one, Fault)], [one for one in cleaned if isinstance(one, Fault)]
 
 
 def _take(answer: CardAnswer) -> Narrowing:
@@ -161,14 +174,14 @@ def _take(answer: CardAnswer) -> Narrowing:
     )
 
 
-def _clean_setting(given: SettingAnswer, quoted: frozenset[str]) -> CounterfactualSetting | None:
-    lines = [clean_line(text, quoted=quoted) for text in (given.request, given.evidence, given.scope, given.limitation)]
+def _clean_setting(given: SettingAnswer, origin: Origin) -> CounterfactualSetting | Fault:
+    lines, faults = _part([clean_line(text, origin) for text in (given.request, given.evidence, given.scope, given.limitation)])
+    if faults:
+        return faults[0]
     request, evidence, scope, limitation = lines
-    if request is None or evidence is None or scope is None or limitation is None:
-        return None
     return CounterfactualSetting(request=request, evidence=evidence, support=given.support, scope=scope, limitation=limitation)
 
 
-def _clean_rule(given: RuleAnswer, quoted: frozenset[str]) -> ConditionalRule | None:
-    condition = clean_line(given.condition, quoted=quoted)
-    return None if condition is None else ConditionalRule(condition=condition, influence=given.influence.value)
+def _clean_rule(given: RuleAnswer, origin: Origin) -> ConditionalRule | Fault:
+    condition = clean_line(given.condition, origin)
+    return condition if isinstance(condition, Fault) else ConditionalRule(condition=condition, influence=given.influence.value)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -29,11 +30,8 @@ from guardian.core.narrowing import NO_OBJECTIVE_INFLUENCE, Narrowing
 from guardian.errors import RecordError
 from guardian.induce.agreement import choose_sample, merge_narrowings, score_agreement
 from guardian.induce.answer import SCHEMA_NAME, Sample, build_schema, read_answer
-from guardian.induce.line import list_runs
+from guardian.induce.line import Origin
 from guardian.induce.prompt import PROMPT_VERSION, Content, build_messages
-
-# Longest text of which runs of words are kept apart, characters; the limit of a memory is 32 KiB.
-_MAX_QUOTED: Final = 40_000
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -107,6 +105,8 @@ class Inducer:
         self._clock = clock
         self._schema = build_schema()
         self._kept: OrderedDict[str, tuple[float, Drawn]] = OrderedDict()
+        # One question a content at a time: whoever comes meanwhile finds what is kept.
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def induce(self, content: Content, chat: ChatModel) -> Drawn:
         """Make a card of one content.
@@ -120,12 +120,14 @@ class Inducer:
             ConfigError: It will never answer.
         """
         digest = digest_content(text_digest=digest_text(content.text), kind=content.kind, source_kind=content.source_kind)
-        if (kept := self._find(digest)) is not None:
-            return kept
-        made = await self._sample(content, chat, digest)
-        if made.narrowing is not None:
-            self._keep(digest, made)
-        return made
+        lock = self._asking.setdefault(digest, asyncio.Lock())  # gone with the last who waits for it
+        async with lock:
+            if (kept := self._find(digest)) is not None:
+                return kept
+            made = await self._sample(content, chat, digest)
+            if made.narrowing is not None:
+                self._keep(digest, made)
+            return made
 
     async def try_out(self, chat: ChatModel) -> None:
         """Ask about a memory of our own, in the form of every question; whatever is answered, the model is there.
@@ -144,8 +146,8 @@ class Inducer:
         await chat.ask(request)
 
     async def _sample(self, content: Content, chat: ChatModel, digest: str) -> Drawn:
-        quoted = list_runs(content.text[:_MAX_QUOTED])
-        tasks = [asyncio.create_task(self._ask(content, chat, seed, quoted)) for seed in range(1, self.limits.samples + 1)]
+        origin = Origin.of(content.text)
+        tasks = [asyncio.create_task(self._ask(content, chat, seed, origin)) for seed in range(1, self.limits.samples + 1)]
         try:
             answers = await asyncio.gather(*tasks)
         except RecordError as exc:  # the endpoint refuses this memory, its length or by a filter; or no budget has room for it
@@ -157,7 +159,7 @@ class Inducer:
             await asyncio.gather(*tasks, return_exceptions=True)
         return self._conclude([answer for answer in answers if answer is not None], digest)
 
-    async def _ask(self, content: Content, chat: ChatModel, seed: int, quoted: frozenset[str]) -> Sample | None:
+    async def _ask(self, content: Content, chat: ChatModel, seed: int, origin: Origin) -> Sample | None:
         """Ask for one sample, again after what cannot be used; None when the tries are used up."""
         fault: str | None = None
         for _ in range(self.limits.repairs + 1):
@@ -170,7 +172,7 @@ class Inducer:
                 seed=seed,
             )
             try:
-                return read_answer(await chat.ask(request), quoted=quoted)
+                return read_answer(await chat.ask(request), origin)
             except FaultyAnswerError as exc:
                 fault = str(exc)
         return None

@@ -6,15 +6,15 @@ The memory stands in one JSON document in the user's message, in which no text c
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import dataclass
 from importlib.resources import files
 
 from guardian.chat.port import ChatMessage
+from guardian.core.escape import dump_line
 from guardian.core.model import MemoryKind, SourceKind
 
 # The version in use: name of its file. Cards of another version are made anew by `guardian cards refresh`.
-PROMPT_VERSION = "card-1"
+PROMPT_VERSION = "card-2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,8 @@ def build_messages(content: Content, *, fault: str | None = None, version: str =
         fault: What was wrong with the answer before, in our words; the answer itself is not shown again.
         version: Of the prompt.
     """
-    memory = {"kind": content.kind.value, "source": content.source_kind.value, "memory": content.text}
-    # Escaped to ASCII, with the marks of tags: what it shows is exact, and nothing in it ends the string or looks like markup.
-    document = json.dumps(memory).replace("<", "\\u003c").replace(">", "\\u003e")
+    # Letters of every script as they are, so that a model reads them and they cost what they should; all that hides, steers or opens, escaped.
+    document = dump_line({"kind": content.kind.value, "source": content.source_kind.value, "memory": content.text})
     messages = [ChatMessage(role="system", content=load_prompt(version)), ChatMessage(role="user", content=document)]
     if fault is not None:
         repair = f"The answer before this one could not be used: {fault}. Answer again with one JSON object of the schema."

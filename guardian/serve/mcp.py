@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field
 
 from guardian.contracts.role import Reason, Role
 from guardian.contracts.wire import Id, Ids
+from guardian.core.escape import quote
 from guardian.core.model import Extent
 from guardian.errors import GuardianError
-from guardian.read.prompt.escape import quote
 from guardian.serve.access import Access
 from guardian.serve.body import (
     Body,

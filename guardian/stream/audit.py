@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from guardian.contracts.codec import encode_event
-from guardian.contracts.outcome import AuditRequest, build_outcome_id, encode_outcome
+from guardian.contracts.outcome import AuditRequest, seal_outcome
 from guardian.core.model import Status, Written
 from guardian.core.plan import Outcome
 from guardian.ports import OutcomeMessage
@@ -25,8 +25,12 @@ from guardian.trust.truth import EPISODE_KINDS
 log = structlog.stdlib.get_logger(__name__)
 
 
-def ask_for_audit(outcome: Outcome) -> list[OutcomeMessage]:
-    """Ask to have a written record judged: an episode, a skill, what the agent graded, and a tool's report on a task."""
+def ask_for_audit(outcomes: Sequence[Outcome]) -> list[OutcomeMessage]:
+    """Ask to have written records judged: an episode, a skill, what the agent graded, and a tool's report on a task."""
+    return [message for outcome in outcomes for message in _ask(outcome)]
+
+
+def _ask(outcome: Outcome) -> list[OutcomeMessage]:
     record, event = outcome.record, outcome.event
     if record is None or not isinstance(event, Written) or record.status is Status.ERASED:
         return []
@@ -34,8 +38,8 @@ def ask_for_audit(outcome: Outcome) -> list[OutcomeMessage]:
     if record.kind not in EPISODE_KINDS and record.utility is None and not is_report:
         return []
     request = AuditRequest(space=record.space, memory_id=record.memory_id, revision=record.revision, record_id=record.record_id)
-    value = encode_outcome(request, time=event.ref.time)
-    return [OutcomeMessage(topic=request.published_to, key=record.space, value=value, id=build_outcome_id(request))]
+    outcome_id, value = seal_outcome(request, time=event.ref.time)
+    return [OutcomeMessage(topic=request.published_to, key=record.space, value=value, id=outcome_id)]
 
 
 def note_audit(metrics: Metrics, told: Told) -> None:

@@ -50,7 +50,8 @@ class SideSetup:
         role: Also the last part of the group's name.
         request: Model of its requests; names the topic.
         open_agent: Builds the agent over the worker's store.
-        concurrency: Requests answered at the same time.
+        concurrency: Requests, or parts of them, answered at the same time.
+        split: Gives the parts of a request that are answered each by itself.
         batch_requests: Requests read at once; so many at most are answered again after a crash.
         patience_s: Longest time in which no request of a batch is answered and nothing is wrong; the watchdog waits so long.
     """
@@ -58,6 +59,7 @@ class SideSetup:
     role: Role
     request: type[Outcome]
     open_agent: Callable[[Store, Metrics], Awaitable[Agent]]
+    split: Callable[[Any], Sequence[Any]] = lambda request: (request,)
     concurrency: int = 4
     batch_requests: int = 16
     patience_s: float = 0.0
@@ -83,7 +85,7 @@ class SideWork:
         batch = Batch()
         for record in records:
             try:
-                batch.requests.append(read_request(record.value, record.headers, self.setup.request))
+                batch.requests.extend(self.setup.split(read_request(record.value, record.headers, self.setup.request)))
             except RecordError as error:
                 batch.refuse(record, error)
                 batch.note(is_refused=True)

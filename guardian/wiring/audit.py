@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -135,7 +135,7 @@ def _build_regrader(settings: Settings, opened: AsyncExitStack) -> Channel:
     return ReGrader(chat, agent_models=judge.agent_models)
 
 
-def build_asks(settings: Settings) -> tuple[Callable[[Outcome], list[OutcomeMessage]], ...]:
+def build_asks(settings: Settings) -> tuple[Callable[[Sequence[Outcome]], list[OutcomeMessage]], ...]:
     """Build what a guard asks for beside its outcomes: audits, where a channel is named."""
     return (ask_for_audit,) if settings.audit.channels else ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from guardian.chat.budget import BudgetedChat, ChatUsage
@@ -13,7 +13,7 @@ from guardian.induce.author import PATIENCE, Author
 from guardian.induce.inducer import InduceLimits, Inducer
 from guardian.ports import OutcomeMessage, Store
 from guardian.settings import InduceSettings, Settings
-from guardian.stream.induce import CardAgent, ask_for_card
+from guardian.stream.induce import CardAgent, ask_for_cards, split_request
 from guardian.stream.plane.batch import Role
 from guardian.telemetry.metrics import Metrics
 from guardian.wiring.chat import build_budget, build_chat
@@ -67,9 +67,9 @@ def build_card_chat(
     return open_chat
 
 
-def build_card_asks(settings: Settings) -> tuple[Callable[[Outcome], list[OutcomeMessage]], ...]:
+def build_card_asks(settings: Settings) -> tuple[Callable[[Sequence[Outcome]], list[OutcomeMessage]], ...]:
     """Build what a guard asks for beside its outcomes: cards, where a model is set."""
-    return () if settings.induce.model is None else (ask_for_card,)
+    return () if settings.induce.model is None else (ask_for_cards,)
 
 
 def build_card_side(settings: Settings) -> tuple[SideSetup, ...]:
@@ -97,6 +97,7 @@ def build_card_side(settings: Settings) -> tuple[SideSetup, ...]:
             role=Role.INDUCE,
             request=CardRequest,
             open_agent=open_agent,
+            split=split_request,
             concurrency=induce.concurrency,
             batch_requests=4 * induce.concurrency,
         ),

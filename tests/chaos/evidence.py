@@ -12,7 +12,20 @@ from typing import Any
 import orjson
 
 from guardian.core.export import EXPORTED, build_row, dump_row, sort_rows
-from guardian.core.model import Audited, Calibrated, Corrected, Deleted, Erased, Event, EventRef, Linked, Read, Retracted, Written
+from guardian.core.model import (
+    Audited,
+    Calibrated,
+    Corrected,
+    Deleted,
+    Erased,
+    Event,
+    EventRef,
+    Induced,
+    Linked,
+    Read,
+    Retracted,
+    Written,
+)
 from guardian.core.point import OPERATIONAL, Phase, Point, PointKind, Upsert
 from guardian.core.policy import Policy
 from guardian.pipeline import Pipeline
@@ -40,6 +53,7 @@ _POINT_OF: Mapping[type[Event], PointKind] = {
     Linked: PointKind.LINK,
     Erased: PointKind.ERASURE,
     Calibrated: PointKind.CALIBRATION,
+    Induced: PointKind.INDUCTION,
 }
 _FACTS = frozenset(_POINT_OF.values())
 
@@ -86,7 +100,8 @@ def find_lost(space: Space, payloads: Payloads, *, is_due: Mapping[Place, bool] 
         if fate is Fate.STORED and found != 1:
             yield f"the {type(event).__name__} at {place} of {event.space} is in the store {found} times"
         elif found and (
-            _is_disputed_alone(event, fate, withdrawn) or (fate in {Fate.WITHDRAWN, Fate.FORGOTTEN} and is_due is None)
+            _is_disputed_alone(event, fate, withdrawn)
+            or (fate in {Fate.WITHDRAWN, Fate.FORGOTTEN, Fate.REPLACED} and is_due is None)
         ):
             yield f"the {fate} {type(event).__name__} at {place} of {event.space} is in the store"
 

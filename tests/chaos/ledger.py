@@ -20,11 +20,11 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
 from guardian.contracts.names import Names, read_names
-from guardian.core.model import Audited, Calibrated, Corrected, Erased, Event, EventRef, Linked, Rated, Retracted
+from guardian.core.model import Audited, Calibrated, Corrected, Erased, Event, EventRef, Induced, Linked, Rated, Retracted
 from guardian.errors import RecordError
 from guardian.stream.guard import choose_partition
 from guardian.stream.plane.origin import PREFIX, Record, read_received_at
-from tests.reference.facts import gather_facts, split_spaces
+from tests.reference.facts import gather_facts, is_inducer, split_spaces
 from tests.reference.policy import ReferencePolicy
 
 Place = tuple[int, int]
@@ -44,6 +44,7 @@ class Fate(StrEnum):
     DISPUTED = "disputed"
     WITHDRAWN = "withdrawn"
     FORGOTTEN = "forgotten"
+    REPLACED = "replaced"
     FORWARDED = "forwarded"
     DEAD_LETTERED = "dead-lettered"
 
@@ -87,7 +88,7 @@ class Space:
         return gather_facts(events, _REFERENCE).erased_until
 
     def choose_fate(self, event: Event, withdrawn: set[tuple[str, str]], erased: Mapping[str, datetime]) -> Fate:
-        """Tell what must become of an event of this space; an erasure takes the verdicts on its memory with it.
+        """Tell what must become of an event of this space; an erasure takes the verdicts on its memory with it, and its cards.
 
         One that asks for memories to be rated again leaves nothing but their utilities.
         """
@@ -95,15 +96,34 @@ class Space:
             return Fate.RATED
         if is_disputed(event):
             return Fate.DISPUTED
-        if isinstance(event, Audited) and event.memory_id in erased and event.ref.time <= erased[event.memory_id]:
+        if _is_forgotten(event, erased):
             return Fate.FORGOTTEN
+        if isinstance(event, Induced) and self._is_replaced(event):
+            return Fate.REPLACED
         if isinstance(event, Corrected | Audited | Calibrated) and (event.ref.source, event.ref.id) in withdrawn:
             return Fate.WITHDRAWN
         return Fate.STORED
 
+    def _is_replaced(self, event: Induced) -> bool:
+        """Tell whether a later induction of the same revision takes its place."""
+        return any(
+            isinstance(other, Induced)
+            and is_inducer(other)
+            and (other.memory_id, other.revision) == (event.memory_id, event.revision)
+            and other.ref.order > event.ref.order
+            for other in self.events
+        )
+
+
+def _is_forgotten(event: Event, erased: Mapping[str, datetime]) -> bool:
+    until = erased.get(event.memory_id) if isinstance(event, Audited | Induced) else None
+    return until is not None and (event.observed_at if isinstance(event, Induced) else event.ref.time) <= until
+
 
 def is_disputed(event: Event) -> bool:
     """Tell whether an event asks for what its authority may not."""
+    if isinstance(event, Induced):
+        return not is_inducer(event)
     if not isinstance(event, Corrected | Retracted | Linked | Erased | Calibrated):
         return False
     return event.authority is None or event.authority.kind not in _REFERENCE.authority_kinds

@@ -142,4 +142,4 @@ def test_a_seed_draws_the_same_records_again() -> None:
     assert list(iter_records(11, 300)) == list(iter_records(11, 300)) != list(iter_records(12, 300))
     kinds = {type(event) for space in build_ledger(list(iter_records(11, 300))).spaces.values() for event in space.events}
     assert {Written, Corrected} < kinds
-    assert len(kinds) == 10
+    assert len(kinds) == 11

@@ -95,7 +95,7 @@ async def test_cards_are_made_and_shown(shell: Shell, server: ChatServer) -> Non
     }
     assert (await shell.run_json("cards", "refresh"))["counts"] == {"induced": 7}
     page = await shell.run("cards", "show", "s", "m3")
-    assert "stub card-1, agreement 1.00" in page
+    assert "stub card-2, agreement 1.00" in page
     assert "the request asks what is objectively so → no influence" in page
     assert re.search(r"slots +background\s*\n", page)
     assert "no memory" in await shell.run("cards", "show", "s", "nobody", code=2)
@@ -123,7 +123,7 @@ async def test_what_is_away_or_unset_is_told(shell: Shell, server: ChatServer) -
     process = await shell.start("doctor", "--json", **settings)
     stdout, _ = await asyncio.wait_for(process.communicate(), 120)
     says = {finding["check"]: finding["says"] for finding in json.loads(stdout)}
-    assert says["cards"] == "stub writes cards by card-1, two samples agree to 1.00"
+    assert says["cards"] == "stub writes cards by card-2, two samples agree to 1.00"
     server.is_down = True
     assert "cannot be reached" in await shell.run("cards", "refresh", code=69, GUARDIAN_INDUCE__MAX_RETRIES="0")
     shell.environment.pop("GUARDIAN_INDUCE__MODEL")

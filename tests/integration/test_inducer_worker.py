@@ -93,6 +93,27 @@ async def test_a_written_record_gets_its_card(rig: Rig, server: ChatServer) -> N
     assert 'guardian_card_tokens_total{direction="prompt"}' in text
 
 
+async def test_a_card_comes_in_the_language_of_its_memory(rig: Rig, server: ChatServer) -> None:
+    """The model reads the text as it is, and its words lie in the store as it wrote them; a letter of another script does not."""
+    memory = "我早上喜欢喝红茶。"
+    summary = "一个人的饮茶口味,不能作为客观事实的证据"
+    rules = [
+        {"condition": "请求询问客观事实", "influence": "no influence"},
+        {"condition": "请求让人推荐饮品", "influence": "may shape the choice and the form of the answer"},
+        {"condition": "напиток", "influence": "may support a conclusion"},
+    ]
+    server.answer = lambda _: card_answer(summary=summary, rules=rules)
+    worker = build_worker(build_settings(rig, server))
+    async with running(worker):
+        await rig.produce("guardian.events", [write("tea", memory, src="user", kind="preference")])
+        await wait_until(lambda: has_cards(worker, "tea"), what="the card")
+        found = await fetch(worker, "tea")
+    assert memory in server.questions[0].user
+    assert found["card"]["summary"] == summary
+    assert [condition for condition, _ in found["card"]["rules"]] == ["请求询问客观事实", "请求让人推荐饮品"]
+    assert found["card"]["version"] == "card-2"
+
+
 async def test_an_endpoint_that_is_down_slows_no_write(rig: Rig, server: ChatServer) -> None:
     """Records are written with the rules' cards while requests wait; when it is up, their cards come."""
     names = [f"m{number}" for number in range(60)]
@@ -112,7 +133,9 @@ async def test_an_endpoint_that_is_down_slows_no_write(rig: Rig, server: ChatSer
         server.is_down = False
         await wait_until(lambda: has_cards(worker, *names), what="the cards")
     requests = await rig.read_topic("guardian.card-requests")
-    assert len({orjson.loads(one.value)["id"] for one in requests}) == len(names)
+    asked = [record_id for one in requests for record_id in orjson.loads(one.value)["data"]["record_ids"]]
+    assert len(set(asked)) == len(names)
+    assert len(requests) < len(names)
 
 
 async def test_faults_of_an_endpoint_cost_time_and_no_card(rig: Rig, server: ChatServer) -> None:

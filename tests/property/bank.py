@@ -10,7 +10,7 @@ from typing import Any
 from guardian.core.export import EXPORTED, build_row, dump_row, sort_rows
 from guardian.core.model import Event, Status
 from guardian.core.plan import Outcome
-from guardian.core.point import Phase
+from guardian.core.point import Phase, Point
 from guardian.core.policy import Policy
 from guardian.embed.bm25 import BM25_IDENTITY, bm25_query
 from guardian.errors import DependencyError
@@ -20,6 +20,7 @@ from guardian.store.layout import SCHEMA_VERSION
 from guardian.store.memory import MemoryStore, Shelf
 from guardian.trust.recalibrate import iter_rated, load_calibrations
 from tests.reference.forge import START
+from tests.rows import build_full_row
 
 IDENTITY = StoreIdentity(schema_version=SCHEMA_VERSION, embedding="none", vector_size=0, bm25=BM25_IDENTITY)
 FENCE = Fence(version=1)
@@ -171,5 +172,6 @@ def export(bank: Bank) -> bytes:
 
 
 def rows(bank: Bank) -> list[Row]:
-    """Give the bank's rows, outside of any event loop."""
-    return asyncio.run(bank.rows())
+    """Give the bank's rows, with what models said of them."""
+    points = [Point(key, payload) for key, payload in bank.payloads().items() if payload["point"] in EXPORTED]
+    return sort_rows(map(build_full_row, points))

@@ -161,7 +161,7 @@ def test_an_erasure_leaves_nothing_of_a_card(data: st.DataObject) -> None:
     said = data.draw(inductions(events))
     assume(said)
     last = max(event.ref.time for event in [*events, *said]) + timedelta(days=1)
-    spoken = {(one.space, one.memory_id) for one in said if isinstance(one, Induced)}
+    spoken = {(one.space, one.memory_id) for one in [*events, *said] if isinstance(one, Induced)}
     endings = [
         sign(
             Erased(

@@ -15,6 +15,7 @@ from guardian.core.model import (
     Erased,
     Event,
     EventRef,
+    Induced,
     Linked,
     Read,
     Retracted,
@@ -23,6 +24,9 @@ from guardian.core.model import (
     Written,
 )
 from tests.reference.policy import ReferencePolicy
+
+# Kinds of authority on whose word an induction is believed, whatever a policy trusts besides.
+CARD_KINDS = frozenset({SourceKind.DOCUMENT, SourceKind.TOOL, SourceKind.HUMAN_REVIEW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,7 @@ class Facts:
     deletions: list[Deleted]
     verdicts: list[Audited]
     calibrations: list[Calibrated]
+    inductions: list[Induced]
     erased_until: dict[str, datetime]
 
 
@@ -106,8 +111,15 @@ def gather_facts(events: list[Event], policy: ReferencePolicy) -> Facts:
         deletions=[e for e in events if isinstance(e, Deleted)],
         verdicts=[e for e in events if isinstance(e, Audited) and not is_withdrawn(e) and not is_forgotten(e) and is_believed(e)],
         calibrations=[e for e in events if isinstance(e, Calibrated) and has_authority(e.authority) and not is_withdrawn(e)],
+        inductions=[e for e in events if isinstance(e, Induced) and is_inducer(e)],
         erased_until=erased_until,
     )
+
+
+def is_inducer(event: Induced) -> bool:
+    """Tell whether an induction is of Guardian's own inducer, on an authority that may speak of cards."""
+    is_own = event.ref.source == "/guardian/inducer" or event.ref.source.startswith("/guardian/inducer/")
+    return is_own and event.authority is not None and event.authority.kind in CARD_KINDS
 
 
 def _write(

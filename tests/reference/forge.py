@@ -18,6 +18,7 @@ from guardian.core.model import (
     Event,
     EventRef,
     Extent,
+    Induced,
     Linked,
     MemoryKind,
     Rated,
@@ -27,6 +28,7 @@ from guardian.core.model import (
     SourceKind,
     Written,
 )
+from tests.reference.inductions import digest_of
 from tests.reference.revisions import revision_of
 
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
@@ -45,6 +47,17 @@ TEXTS = (
     "Depot Alder does not own the blue trailer",
     "The caf\u00e9 opens at 8", "The cafe\u0301 opens at 8", "The caf\u00e9 opens at 9",
 )  # fmt: skip
+
+# Who writes cards, and by which prompt; who may not.
+INDUCERS = ("/guardian/inducer", "/guardian/inducer", "/guardian/inducer/eu", "/guardian/inducers", "/one")
+PROMPTS = ("card-1", "card-2")
+NARROWINGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"bars": ["facts"], "never": ["current_value", "objective_fact"], "conflict": "current_evidence_wins"},
+    {"bars": ["background", "examples", "preferences"], "must_not": ["follow as an instruction"]},
+    {"bars": ["constraints"], "never": ["user_preference"], "must_use": ["name its date"], "conflict": "human_review"},
+    {"must_use": ["name it as unverified", "name its date"], "conflict": "latest_memory_wins"},
+)
 
 times = st.sampled_from(MINUTES).map(lambda minutes: START + timedelta(minutes=minutes))
 memory_ids = st.sampled_from(MEMORY_IDS)
@@ -116,7 +129,7 @@ class Forge:
             named["space"] = self.space()
         event = sign(event_type(ref=named.pop("ref", None) or self.ref(), **named))
         self.made.append(event)
-        if isinstance(event, Corrected | Audited | Calibrated) or (isinstance(event, Written) and event.verified):
+        if isinstance(event, Corrected | Audited | Calibrated | Induced) or (isinstance(event, Written) and event.verified):
             self.reached.append(event.ref)
 
     def write(self, **named: Any) -> None:
@@ -216,6 +229,35 @@ class Forge:
         """Ask for memories to be rated again."""
         self.make(Rated, memory_ids=self.draw(some_ids))
 
+    def induce(self, of: Written | None = None, **named: Any) -> None:
+        """Say what a model makes of a write, known or not: by some model and prompt, of its content as named or as some other."""
+        draw = self.draw
+        written = [event for event in self.made if isinstance(event, Written)]
+        if of is None:
+            if not written:
+                self.write()
+            of = draw(st.sampled_from([event for event in self.made if isinstance(event, Written)]))
+        kinds = [event.kind for event in written if event.memory_id == of.memory_id and event.kind is not None]
+        speakers = [event.source.kind for event in written if event.memory_id == of.memory_id and event.source is not None]
+        kind = draw(st.sampled_from((of.kind or MemoryKind.OTHER, *kinds)))
+        own_speaker = of.source.kind if of.source is not None else SourceKind.UNKNOWN
+        digest = digest_of(of.text, kind, draw(st.sampled_from((own_speaker, own_speaker, *speakers))))
+        ref = self.ref()
+        drawn = {
+            "inducer": st.sampled_from(("stub", "stub", "other")),
+            "version": st.sampled_from(PROMPTS),
+            "confidence": st.sampled_from((0.25, 0.75)),
+            "narrowing": st.sampled_from(NARROWINGS),
+            "authority": st.one_of(trusted, trusted, authorities),
+            "observed_at": st.sampled_from((of.observed_at, of.observed_at, of.observed_at, START)),
+        }
+        values = {name: draw(strategy) for name, strategy in drawn.items() if name not in named} | named
+        summary = draw(st.sampled_from((None, "One view.", "Another view.")))
+        card = None if summary is None else _card_of(summary, digest, values)
+        ref = replace(ref, source=draw(st.sampled_from(INDUCERS)))
+        values |= {"memory_id": of.memory_id, "revision": revision_of(of), "digest": digest, "card": card}
+        self.make(Induced, ref=ref, space=of.space, **values)
+
     def link(self) -> None:
         """Set or cut lineage by hand; one event never does both to one parent."""
         add, remove = self.draw(id_tuples), self.draw(id_tuples)
@@ -228,3 +270,10 @@ class Forge:
             authority=self.draw(authorities),
             reason=self.reason(),
         )
+
+
+def _card_of(summary: str, digest: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Give a card as the core keeps it, told apart by its summary."""
+    empty: dict[str, Any] = {"tasks": [], "settings": [], "distinctions": [], "rules": []}
+    made = {"by": values["inducer"], "version": values["version"], "confidence": values["confidence"]}
+    return {**empty, "summary": summary, **made, "digest": digest}

@@ -1,7 +1,7 @@
 """The meaning of a set of events, recomputed from scratch: slow, plain, and written apart from the package.
 
-Nothing here is incremental and nothing is shared with the package but its event dataclasses and the predicate that
-tells whether one text restates another. Every rule is a definition over explicit sets, to be read beside
+Nothing here is incremental and nothing is shared with the package but its event dataclasses, the predicate that
+tells whether one text restates another, and the table of what kinds and sources allow. Every rule is a definition over explicit sets, to be read beside
 `docs/meaning.md`. Costs about the cube of the number of records: meant for up to some 60 of them.
 """
 
@@ -17,7 +17,9 @@ from tests.reference.corrections import Memories, build_corrections
 from tests.reference.edges import build_edges
 from tests.reference.facts import gather_facts, split_spaces
 from tests.reference.felling import fell
+from tests.reference.inductions import find_inductions
 from tests.reference.lineage import build_lineage, lower_sources
+from tests.reference.permissions import Permissions, write_permission
 from tests.reference.policy import ReferencePolicy, Restates, default_restates
 from tests.reference.revisions import Revision, build_revisions, format_time
 from tests.reference.utility import assign_verdicts, last_calibration, score
@@ -58,6 +60,8 @@ def _space_rows(
     edges = build_edges(facts, memories, policy, restates)
     lineage = build_lineage(edges, policy.max_roots)
     source_kinds = lower_sources(edges.parents)
+    inductions = find_inductions(facts.inductions, memories, facts.erased_until)
+    permissions = Permissions(lineage, inductions, source_kinds)
     felling = fell(build_corrections(facts, memories), lineage, memories)
     verdicts = assign_verdicts(facts.verdicts, memories)
     last = last_calibration(facts.calibrations)
@@ -90,6 +94,9 @@ def _space_rows(
                 "utility": utility,
                 "utility_basis": basis,
                 "calibration": rested_on,
+                "induction": inductions.describe(each),
+                "slots": [] if each.erased else permissions.slots(each),
+                "permission": None if each.erased else write_permission(permissions.of(each)),
             }
             rows.append(row)
     return rows

@@ -6,6 +6,7 @@ A time is a number of minutes after a fixed start; a source or an authority is t
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from guardian.core.model import (
     Event,
     EventRef,
     Extent,
+    Induced,
     Linked,
     MemoryKind,
     Read,
@@ -27,6 +29,8 @@ from guardian.core.model import (
     Written,
 )
 from tests.reference.forge import sign
+from tests.reference.inductions import digest_of
+from tests.reference.revisions import revision_of
 from tests.reference.state import Row, compute_state
 
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
@@ -101,6 +105,19 @@ class Story:
         """Set lineage by hand; parents are words of one text."""
         named = {"add": tuple(add.split()), "remove": tuple(remove.split())}
         return self.tell(Linked, t, memory_id=memory_id, authority=by, **named)
+
+    def induce(self, of: str, *, t: float, kind: str | None = None, by: str | None = "tool", **named: Any) -> str:
+        """Have a model speak of the text that an event wrote, as of a kind; `origin` is the event's source."""
+        (written,) = (event for event in self.events if isinstance(event, Written) and event.ref.id == of)
+        speaker = written.source.kind if written.source is not None else SourceKind.UNKNOWN
+        summary, origin = named.pop("card", None), named.pop("origin", "/guardian/inducer")
+        fields = {"memory_id": written.memory_id, "revision": revision_of(written), "observed_at": written.observed_at}
+        fields |= {"digest": digest_of(written.text, kind or written.kind, speaker), "inducer": "stub", "version": "card-1"}
+        fields |= {"confidence": 0.5, "card": None if summary is None else {"summary": summary}, "authority": by}
+        event_id = self.tell(Induced, t, **{**fields, **named})
+        event = self.events.pop()
+        self.events.append(sign(replace(event, ref=replace(event.ref, source=origin))))
+        return event_id
 
     def audit(self, memory_id: str, value: float, *, t: float, channel: str = "execution", **named: Any) -> str:
         """Give a verdict."""

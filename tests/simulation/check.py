@@ -6,6 +6,7 @@
   when all are recomputed, by the one in force.
 - Also in between: once a correction's notice is out, no default read gives what the reference fells for it, in every state that the
   half-done writes may stand for.
+- What models said of records, and what records may be used for, is among these rows.
 - Outcomes say what the reference says of the state that holds their event.
 - The replacement stands before a status falls.
 - No dead letter stands, at the end, of a memory that is erased.
@@ -310,7 +311,7 @@ def _check_enriched(content: Mapping[str, Any], rows: Mapping[tuple[str, str, st
     row = rows.get(key)
     if row is None or row["status"] == "erased":
         raise Violation(f"an outcome announces {key}, which does not exist in the state that holds its event")
-    for name in ("status", "current", "roots", "parents", "depth", "kind", "subject", "utility_basis"):
+    for name in ("status", "current", "roots", "parents", "depth", "kind", "subject", "slots", "utility_basis"):
         if content[name] != row[name]:
             raise Violation(f"an outcome announces {key} with {name} {content[name]!r}, the state has {row[name]!r}")
     if (content["calibration"] or DEFAULT) != (row["calibration"] or DEFAULT):

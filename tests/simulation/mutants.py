@@ -10,15 +10,20 @@ from datetime import datetime
 import pytest
 
 from guardian.contracts.message import build_messages
-from guardian.core import chain, world
+from guardian.core import chain, intake, world
 from guardian.core.calibration import Calibration, overlay
+from guardian.core.card import Permission
 from guardian.core.chain import Standing
-from guardian.core.model import ChannelTrust, Event
+from guardian.core.induction import Induction, build_induction_id
+from guardian.core.intake import Disposition
+from guardian.core.model import ChannelTrust, Event, Induced
 from guardian.core.needs import Key
+from guardian.core.node import Node
+from guardian.core.permission import merge_permissions
 from guardian.core.plan import Plan
 from guardian.core.point import Phase
 from guardian.core.policy import Policy
-from guardian.core.rules import utility
+from guardian.core.rules import induction, lineage, utility
 from guardian.errors import ConflictError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence, Store
@@ -172,6 +177,46 @@ def _with_silence_heard() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _with_any_induction() -> Iterator[None]:
+    """Take what a model said of a revision for what it says of every content that the revision has, now or later."""
+
+    def find(world_: world.World, node: Node) -> Induction | None:
+        if node.revision is None:
+            return None
+        return world_.inductions(node.memory_id).get(build_induction_id(world_.space, node.memory_id, node.revision))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(induction, "find_induction", find)
+        yield
+
+
+@contextmanager
+def _with_the_first_card() -> Iterator[None]:
+    """Keep what a model said first of a revision, whatever another prompt says later."""
+    take = intake._take_induced
+
+    def take_first(world_: world.World, event: Induced, intake_: intake.Intake) -> Disposition:
+        key = build_induction_id(event.space, event.memory_id, event.revision)
+        return Disposition.DUPLICATE if key in world_.inductions(event.memory_id) else take(world_, event, intake_)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake, "_take_induced", take_first)
+        yield
+
+
+@contextmanager
+def _narrowing_no_descendants() -> Iterator[None]:
+    """Take from a record alone what a model takes, and from nothing that derives from it."""
+
+    def merge(own: Permission, parents: Sequence[Permission], *, has_unseen_parent: bool = False) -> Permission:
+        return merge_permissions(own, [], has_unseen_parent=has_unseen_parent)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lineage, "merge_permissions", merge)
+        yield
+
+
 def _with_pipeline(pipeline: type[Pipeline]) -> type[Worker]:
     return type(f"With{pipeline.__name__}", (Worker,), {"pipeline_class": pipeline})
 
@@ -192,4 +237,7 @@ MUTANTS: dict[str, Parts] = {
     "fells_later_replacements": Parts(crippled=_without_exemption),
     "rates_by_the_first_calibration": Parts(crippled=_by_first_calibration),
     "hears_silent_detectors": Parts(crippled=_with_silence_heard),
+    "narrows_another_content": Parts(crippled=_with_any_induction),
+    "keeps_the_first_card": Parts(crippled=_with_the_first_card),
+    "narrows_no_descendants": Parts(crippled=_narrowing_no_descendants),
 }

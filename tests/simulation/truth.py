@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from guardian.core.export import EXPORTED, build_row, sort_rows
+from guardian.core.export import EXPORTED, sort_rows
 from guardian.core.model import Calibrated, Event, SourceKind
 from guardian.core.point import Point
 from guardian.core.policy import VERIFYING_KINDS, Policy
 from tests.reference.policy import ReferencePolicy
 from tests.reference.state import compute_state
+from tests.rows import build_full_row
 
 Row = dict[str, Any]
 RowKey = tuple[str, str, str]
@@ -101,13 +102,13 @@ def normalise(row: Row) -> Row:
 
 
 def read_rows(payloads: Mapping[str, Mapping[str, Any]], space: str) -> dict[RowKey, Row]:
-    """Give the rows that lie in the store, by the package's own export."""
+    """Give the rows that lie in the store, by the package's own export, with what models said of them."""
     points = [
         Point(point_id, payload)
         for point_id, payload in payloads.items()
         if payload.get("space") == space and payload.get("point") in EXPORTED
     ]
-    return {key_of(row): normalise(row) for row in sort_rows(map(build_row, points))}
+    return {key_of(row): normalise(row) for row in sort_rows(map(build_full_row, points))}
 
 
 def describe_difference(expected: Mapping[RowKey, Row], found: Mapping[RowKey, Row], *, is_whole: bool = False) -> str | None:

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from guardian.core.escape import dump_line
 from guardian.errors import RecordError
-from guardian.read.prompt.escape import dump_line
 
 _HEADER = re.compile(r"\[\[([a-z]+) ([0-9a-f]{16})\]\](?: (\{.*\}))?")
 _ITEM = re.compile(r"([A-Z]\d+) (\{.*\})")

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from guardian.chat.port import ChatMessage
 from guardian.core.card import Card
+from guardian.core.escape import dump_line
 from guardian.read.prompt.compile import Prompt
-from guardian.read.prompt.escape import dump_line
 from guardian.read.stage.check import SENTENCES, Span
 
 REFLECT_VERSION: Final = "reflect-1"

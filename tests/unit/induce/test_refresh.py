@@ -12,6 +12,7 @@ from guardian.chat.budget import ChatLimits
 from guardian.chat.port import ChatModel, LaterError
 from guardian.core.model import Induced
 from guardian.errors import DependencyError
+from guardian.induce.prompt import PROMPT_VERSION
 from guardian.induce.refresh import Refresh, estimate, iter_due
 from tests.builders import deleted, induced, written
 from tests.property.bank import Bank
@@ -24,7 +25,7 @@ WRITES = [written(f"m{n}", f"Depot {n} owns trailers.", src="document", kind="fa
 async def fill() -> Bank:
     """Give a bank of six records, of which one is deleted and one has its card."""
     bank = Bank()
-    await bank.send(*WRITES, deleted("m0", t=9), induced(WRITES[1], t=9))
+    await bank.send(*WRITES, deleted("m0", t=9), induced(WRITES[1], version=PROMPT_VERSION, t=9))
     return bank
 
 

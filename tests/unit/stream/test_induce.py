@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 import pytest
 
 from guardian.chat.port import LaterError
-from guardian.contracts.outcome import CardRequest, read_request
+from guardian.contracts.outcome import CardRequest, encode_outcome, read_request
 from guardian.core.model import Event
 from guardian.core.point import PointKind
-from guardian.errors import ConfigError, DependencyError
+from guardian.errors import ConfigError, DependencyError, RecordError
 from guardian.induce.author import Authored, Progress
 from guardian.ports import OutcomeMessage
-from guardian.stream.induce import CardAgent, ask_for_card
+from guardian.stream.induce import CardAgent, CardWanted, ask_for_cards, split_request
 from tests.builders import audited, corrected, deleted, induced, read, written, written_data
-from tests.property.bank import Bank
+from tests.property.bank import Bank, Collector
 from tests.unit.induce.answers import Model, card_answer
 from tests.unit.induce.test_author import open_author
 
@@ -27,7 +28,7 @@ async def list_requests(*events: Event) -> list[OutcomeMessage]:
     """Give what the last of some events asks for."""
     bank = Bank()
     await bank.send_each(*events)
-    return ask_for_card(bank.outcomes[-1])
+    return ask_for_cards(bank.outcomes[-1:])
 
 
 async def test_a_written_record_is_asked_about_without_its_text() -> None:
@@ -35,15 +36,74 @@ async def test_a_written_record_is_asked_about_without_its_text() -> None:
     (first,), (again,) = await list_requests(GATE), await list_requests(GATE, GATE)
     assert (first.key, first.id, first.value) == ("s", again.id, again.value)
     request = read_request(first.value, (), CardRequest)
-    assert (request.space, request.memory_id) == ("s", "gate")
-    assert b"12" not in (first.value or b"").replace(request.revision.encode(), b"").replace(request.record_id.encode(), b"")
+    assert (request.space, len(request.record_ids)) == ("s", 1)
+    assert b"gate" not in (first.value or b"").lower()
+
+
+async def test_a_batch_asks_in_few_messages() -> None:
+    """One for sixteen records of a space; each record once, however often it was written, and every record in some message."""
+    bank = Bank()
+    writes = [written(f"m{number}", f"Depot {number}.", space=space) for space in ("a", "b") for number in range(20)]
+    await bank.send(*writes, *writes[:5])
+    messages = ask_for_cards(bank.outcomes)
+    requests = [read_request(message.value, (), CardRequest) for message in messages]
+    assert [(message.key, len(request.record_ids)) for message, request in zip(messages, requests, strict=True)] == [
+        ("a", 16), ("a", 4), ("b", 16), ("b", 4),
+    ]  # fmt: skip
+    asked = [(one.space, one.record_id) for request in requests for one in split_request(request)]
+    stored = {(p["space"], key) for key, p in bank.payloads().items() if p["point"] == PointKind.RECORD}
+    assert len(asked) == len(set(asked))
+    assert set(asked) == stored
+
+
+class Dying(Collector):
+    """A publisher whose process dies when it is first asked to publish."""
+
+    died = False
+
+    async def publish(self, messages: Sequence[OutcomeMessage]) -> None:
+        """Die, or keep the messages."""
+        if not self.died:
+            self.died = True
+            raise DependencyError("killed", dependency="broker")
+        await super().publish(messages)
+
+
+async def test_no_request_is_lost_when_a_worker_is_killed() -> None:
+    """The state was durable, the request was not: the redelivered batch, all of it known by now, asks again before it is acknowledged."""
+    bank, publisher = Bank(), Dying()
+    bank.pipeline.publisher, bank.pipeline.asks = publisher, (ask_for_cards,)
+    with pytest.raises(DependencyError):
+        await bank.send(GATE)
+    await bank.send(GATE)
+    (request,) = [message for message in publisher.messages if message.topic == CardRequest.published_to]
+    assert read_request(request.value, (), CardRequest).record_ids == tuple(
+        key for key, p in bank.payloads().items() if p["point"] == PointKind.RECORD
+    )
+
+
+def test_a_request_of_an_earlier_version_is_read() -> None:
+    """It named one record, with its memory and revision; such requests lie in the topic for a week."""
+    old = encode_outcome(
+        CardRequest(space="s", record_ids=("6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11",)), time=GATE.ref.time
+    ).replace(
+        b'"record_ids":["6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11"]',
+        b'"memory_id":"gate","revision":"r","record_id":"6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11"',
+    )
+    assert split_request(read_request(old, (), CardRequest)) == [CardWanted("s", "6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11")]
+    for wrong in (old.replace(b'"record_id"', b'"record"'), old.replace(b'"6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11"', b"1")):
+        with pytest.raises(RecordError):
+            read_request(wrong, (), CardRequest)
 
 
 async def test_a_replacement_inside_a_correction_is_asked_about() -> None:
     """It is a record like any other."""
     inside = written_data("gate-2", "The gate is 14.", src="document")
-    (message,) = await list_requests(GATE, corrected("gate", inside, t=2))
-    assert read_request(message.value, (), CardRequest).memory_id == "gate-2"
+    bank = Bank()
+    await bank.send_each(GATE, corrected("gate", inside, t=2))
+    (message,) = ask_for_cards(bank.outcomes[-1:])
+    (record_id,) = read_request(message.value, (), CardRequest).record_ids
+    assert bank.payloads()[record_id]["memory_id"] == "gate-2"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +138,7 @@ class Desk:
         """Write the record and build the agent."""
         await self.bank.send(GATE)
         ((key, _),) = [(k, p) for k, p in self.bank.payloads().items() if p["point"] == PointKind.RECORD]
-        self.request = CardRequest(space="s", memory_id="gate", revision="r", record_id=key)
+        self.request = CardWanted("s", key)
         return CardAgent(
             open_author(self.bank),
             open_chat=lambda _: self.model,

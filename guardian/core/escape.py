@@ -23,16 +23,9 @@ from typing import Any
 
 import orjson
 
+from guardian.core.script import FOREIGN_LETTER, LATIN_LETTER, MARKS_KEPT, WORD, is_hidden
+
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Default_Ignorable_Code_Point beyond the categories below (DerivedCoreProperties.txt), and the blank of Braille.
-_IGNORABLE = frozenset(
-    chain(
-        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
-        range(0x180B, 0x1810),
-        range(0xFE00, 0xFE10),
-        range(0xE0100, 0xE01F0),
-    )
-)
 # Of markup, fences and strings: < > & and the backtick; then the full-width and small forms of these and of other brackets.
 _OPENING = frozenset(
     chain(b"<>&`", (0xFF02, 0xFF06, 0xFF07, 0xFF1C, 0xFF1E, 0xFF3B, 0xFF3C, 0xFF3D, 0xFF40), range(0xFF5B, 0xFF5E))
@@ -41,17 +34,8 @@ _SMALL_FORMS = frozenset((0xFE5B, 0xFE5C, 0xFE60, 0xFE64, 0xFE65, 0xFE68))
 _LOOKALIKE = frozenset(chain(range(0x1D400, 0x1D800), range(0xFF21, 0xFF3B), range(0xFF41, 0xFF5B)))
 # Beyond lie rare ideographs, and what is unassigned, private or hidden: a million entries that a hostile text could fill.
 _LAST_KEPT = 0x20000
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 _TAG = re.compile(r"\[(?=/?[A-Z_]{2,}\])")
-# Letters of the scripts that have doubles of Latin ones, in a word that has a Latin letter too.
-_FOREIGN = "\u0370-\u03ff\u0400-\u052f\u0531-\u058a\u13a0-\u13fd\u1c80-\u1c8f\u1f00-\u1fff\uab70-\uabbf"
-_LATIN = "A-Za-z\u00c0-\u024f"
-_WORD = re.compile(f"[{_LATIN}{_FOREIGN}]{{2,}}")
-_FOREIGN_LETTER = re.compile(f"[{_FOREIGN}]")
-_LATIN_LETTER = re.compile(f"[{_LATIN}]")
-# Marks of a run that stay as they are; Vietnamese needs two, Hebrew with all its points four.
-_MARKS_KEPT = 4
 
 
 def escape_char(char: str) -> str:
@@ -68,8 +52,9 @@ class _Shown(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        is_hidden = unicodedata.category(char) in _HIDDEN_CATEGORIES or code in _IGNORABLE
-        shown = _SHORT.get(char) or (escape_char(char) if is_hidden or code in _OPENING | _SMALL_FORMS | _LOOKALIKE else char)
+        shown = _SHORT.get(char) or (
+            escape_char(char) if is_hidden(char) or code in _OPENING | _SMALL_FORMS | _LOOKALIKE else char
+        )
         if code < _LAST_KEPT:
             self[code] = shown
         return shown
@@ -88,11 +73,11 @@ def quote(text: str) -> str:
 
 def _iter_shown(text: str) -> Iterable[str]:
     end = 0
-    for word in _WORD.finditer(text):
-        if not (_FOREIGN_LETTER.search(word[0]) and _LATIN_LETTER.search(word[0])):
+    for word in WORD.finditer(text):
+        if not (FOREIGN_LETTER.search(word[0]) and LATIN_LETTER.search(word[0])):
             continue
         yield _show_plain(text[end : word.start()])
-        yield _FOREIGN_LETTER.sub(lambda found: escape_char(found[0]), word[0])
+        yield FOREIGN_LETTER.sub(lambda found: escape_char(found[0]), word[0])
         end = word.end()
     yield _show_plain(text[end:])
 
@@ -103,7 +88,7 @@ def _show_plain(text: str) -> str:
     for char in text.translate(_SHOWN):
         is_mark = not char.isascii() and unicodedata.category(char) in ("Mn", "Me")
         run = run + 1 if is_mark else 0
-        pieces.append(escape_char(char) if run > _MARKS_KEPT else char)
+        pieces.append(escape_char(char) if run > MARKS_KEPT else char)
     return "".join(pieces)
 
 
