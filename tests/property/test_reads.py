@@ -23,6 +23,8 @@ from tests.strategies import event_sets
 LINEAGE = frozenset({PointKind.RECORD, PointKind.TOMBSTONE})
 # Nobody's evidence: what they say is what somebody holds or wants.
 OWN_KINDS = frozenset({MemoryKind.BELIEF, MemoryKind.PREFERENCE})
+# Who alone can begin what is evidence in the end.
+OUTSIDE = frozenset({SourceKind.TOOL, SourceKind.DOCUMENT, SourceKind.HUMAN_REVIEW})
 TASKS = st.builds(
     Task,
     requires_objective_fact=st.sampled_from((None, True, False)),
@@ -95,7 +97,10 @@ def test_a_question_is_given_only_what_it_may_be_given(events: list[object], ask
 def check_sources(admission: Admission, nodes: Mapping[str, Node]) -> None:
     """What somebody said, and whatever descends from it, is evidence nowhere, and background for a personal question at most."""
     for item in admission.rendered:
-        if is_own(list_line(nodes[item.candidate.record_id], nodes)):
+        line = list_line(nodes[item.candidate.record_id], nodes)
+        if item.role is Role.EVIDENCE_CANDIDATE:
+            assert any(node.source_kind in OUTSIDE for node in line), "agents that rest on each other"
+        if is_own(line):
             assert item.role is not Role.EVIDENCE_CANDIDATE
             assert item.role is not Role.BACKGROUND or (admission.task.is_personal and not admission.task.may_be_objective)
 
