@@ -184,7 +184,7 @@ def test_a_long_line_is_cut_by_characters_and_by_bytes(line: str) -> None:
 
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_whatever_is_kept_can_be_shown(line: str, memory: str) -> None:
-    """Nothing unseen, nothing that opens or ends anything, within the limits; and cleaned again it is the same."""
+    """Nothing unseen, nothing that opens or ends anything, within the limits; and what was not cut is the same when cleaned again."""
     origin = Origin.of(memory)
     found = clean_line(line, origin)
     if isinstance(found, Fault):
@@ -196,6 +196,7 @@ def test_whatever_is_kept_can_be_shown(line: str, memory: str) -> None:
     assert len(found.encode()) <= MAX_LINE_BYTES
     assert list_scripts(found) <= origin.scripts
     TypeAdapter(Line).validate_python(found)
+    assert found.endswith("…") or clean_line(found, origin) == found
 
 
 @pytest.mark.parametrize(
