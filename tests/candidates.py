@@ -68,6 +68,7 @@ def candidate(
         roots=tuple(roots if roots is not None else inherited or [memory_id]),
         depth=max((parent.depth + 1 for parent in parents), default=0),
         scope=dict(scope or {}),
+        is_derived=bool(parents),
         valid_from=permission.valid_from,
         valid_until=permission.valid_until,
         **{"verdicts": {}, **more},

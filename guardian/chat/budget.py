@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from guardian.chat.port import ChatModel, ChatReply, ChatRequest, LaterError
+from guardian.errors import RecordError
 
 # Bytes of UTF-8 to a token, for estimates: 4 for English, less for most else.
 _BYTES_PER_TOKEN: Final = 3
@@ -106,6 +107,7 @@ class Budget:
 
         Raises:
             LaterError: Some of it is used up.
+            RecordError: It is more than a whole day's (`request_refused`); no day would ever have room for it.
         """
         now = self._clock()
         self._turn_day(now)
@@ -140,12 +142,16 @@ class Budget:
     def _check_day(self, space: str, tokens: float, cost: float, now: datetime) -> None:
         limits = self.limits
         accounts = (
-            ("tokens", self._spent + tokens, limits.tokens_per_day),
-            (_OF_SPACE, self._by_space.get(space, 0.0) + tokens, limits.space_tokens_per_day),
-            ("money", self._cost + cost, limits.cost_per_day),
+            ("tokens", self._spent, tokens, limits.tokens_per_day),
+            (_OF_SPACE, self._by_space.get(space, 0.0), tokens, limits.space_tokens_per_day),
+            ("money", self._cost, cost, limits.cost_per_day),
         )
-        for name, spent, limit in accounts:
-            if limit is not None and spent > limit:
+        for name, spent, wanted, limit in accounts:
+            if limit is not None and wanted > limit:
+                raise RecordError(
+                    "request_refused", f"one question may take {wanted:g}, more than the {name} of a whole day: {limit:g}"
+                )
+            if limit is not None and spent + wanted > limit:
                 message = f"the {name} of this day are used up"
                 raise LaterError(message, wait_s=_until_midnight(now), is_for_one=name == _OF_SPACE)
 

@@ -94,7 +94,7 @@ async def _estimate(settings: Settings, place: str | None, space: str | None) ->
 async def _refresh(settings: Settings, place: str | None, space: str | None, *, limit: int | None, to_topic: bool) -> Done:
     open_chat = build_card_chat(settings.induce)
     async with opened_store(settings, place) as store, _open_sender(settings, store, to_topic=to_topic) as send:
-        author = build_author(settings.induce, store)
+        author = build_author(settings.induce, store, patience=1)
         due = [(node.space, node.id) async for node in iter_due(store, author, space)]
         part = due if limit is None else due[:limit]
         with build_progress() as progress:

@@ -131,7 +131,7 @@ def describe(admission: Admission) -> dict[str, Any]:
 
 def build_table(admission: Admission) -> Table:
     """Draw every decision."""
-    handles = {memory_id: handle for handle, memory_id in admission.prompt.handles.items()}
+    handles = {record_id: handle for handle, record_id in admission.prompt.records.items()}
     table = Table(box=None, pad_edge=False)
     for name in ("", "memory", "role", "why", "text"):
         table.add_column(name, overflow="fold")
@@ -139,7 +139,7 @@ def build_table(admission: Admission) -> Table:
         assert item.role is not None
         instead = f"; see {', '.join(item.instead)}" if item.instead else ""
         table.add_row(
-            handles.get(item.candidate.memory_id, "") if item.is_rendered else "",
+            handles.get(item.candidate.record_id, ""),
             clean_name(item.candidate.memory_id),
             item.role.value,
             clean(f"{item.reason}: {item.sentence}{instead}"),

@@ -26,6 +26,8 @@ from guardian.errors import RecordError
 
 # The CloudEvents source of all outcomes; consumers identify an outcome by it and the id.
 OUTCOME_SOURCE = "/guardian"
+# The id of a record in a request: spelt as stores spell it, for they take no other, and a request must not stop who reads it.
+RecordId = Annotated[str, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 # The timestamp of a letter whose record has none: of a file, or of a topic from before Kafka kept them.
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -223,7 +225,7 @@ class AuditRequest(Outcome):
     space: str = Field(description="The memory bank.")
     memory_id: str = Field(description="The memory.")
     revision: str = Field(description="The revision of the memory.")
-    record_id: str = Field(description="UUID of the record in the store.")
+    record_id: RecordId = Field(description="UUID of the record in the store.")
 
 
 class Figure(OutcomeModel):
@@ -285,7 +287,7 @@ class CardRequest(Outcome):
     most: ClassVar[int] = 16
 
     space: str = Field(description="The memory bank.")
-    record_ids: Annotated[tuple[str, ...], Field(min_length=1)] = Field(description="UUIDs of the records in the store.")
+    record_ids: Annotated[tuple[RecordId, ...], Field(min_length=1)] = Field(description="UUIDs of the records in the store.")
 
     @classmethod
     def upcast(cls, data: dict[str, Any]) -> dict[str, Any]:

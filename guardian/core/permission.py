@@ -98,6 +98,7 @@ def own_permission(
     source_kind: SourceKind,
     verified: bool,
     has_parents: bool,
+    is_fed: bool = True,
     valid_from: datetime | None = None,
     valid_until: datetime | None = None,
     scope: Scope | None = None,
@@ -110,13 +111,14 @@ def own_permission(
         source_kind: Who says so.
         verified: Whether trusted authority stands behind it (a granted status, not a claim).
         has_parents: Whether it was derived from other memories.
+        is_fed: Whether any of these lies outside a circle that it is part of; an agent's records that rest on each other rest on nothing.
         valid_from: From when it holds.
         valid_until: Until when.
         scope: For whom and where; each named part becomes a duty to match it.
         subject: What it is about; likewise.
     """
     origin = _ORIGINS.get(source_kind, Origin.UNKNOWN)
-    if origin is Origin.AGENT and has_parents:
+    if origin is Origin.AGENT and has_parents and is_fed:
         origin = Origin.DERIVED
     frame = _build_frame(kind, origin, verified, has_parents)
     return Permission(

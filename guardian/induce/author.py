@@ -7,6 +7,7 @@ it can only narrow. A card's own rules are lowered here to what the record may b
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,8 +15,9 @@ from enum import StrEnum
 from typing import Final
 
 import orjson
+import structlog
 
-from guardian.chat.port import ChatModel
+from guardian.chat.port import ChatModel, LaterError
 from guardian.core.card import Card, ConditionalRule, Permission
 from guardian.core.induction import INDUCER_SOURCE
 from guardian.core.model import Authority, EventRef, Induced, Slot, SourceKind, Status
@@ -24,11 +26,18 @@ from guardian.core.needs import Needs
 from guardian.core.node import Node
 from guardian.core.payload import load_node
 from guardian.core.rules.induction import digest_node
+from guardian.errors import DependencyError, GuardianError
 from guardian.induce.answer import Influence
 from guardian.induce.inducer import Drawn, Inducer
 from guardian.induce.prompt import Content
 from guardian.ports import Store
 
+log = structlog.stdlib.get_logger(__name__)
+
+# Times a worker tries one record, with growing pauses between, before it finds out whether the endpoint fails on that one alone.
+PATIENCE: Final = 5
+# Records that the model was away for and that are remembered, at most.
+_MAX_AWAY: Final = 10_000
 # What an influence needs; the others are open to every memory.
 _NEEDED_SLOTS: Final = {
     Influence.CONCLUDE: Slot.FACTS,
@@ -67,12 +76,22 @@ class Author:
     Args:
         store: Where the records lie; open.
         inducer: Asks the model.
+        patience: Times the model is away for one record, from which it is found out whether it is so for that record alone.
         clock: Gives the time of events; aware.
     """
 
-    def __init__(self, store: Store, inducer: Inducer, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        store: Store,
+        inducer: Inducer,
+        *,
+        patience: int = PATIENCE,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._store = store
         self.inducer = inducer
+        self._patience = patience
+        self._away: Counter[str] = Counter()
         self._clock = clock
 
     async def write(self, record_id: str, chat: ChatModel) -> Authored:
@@ -87,7 +106,14 @@ class Author:
             return Authored(progress=Progress.GONE)
         if self.is_done(node):
             return Authored(progress=Progress.KNOWN)
-        drawn = await self.inducer.induce(build_content(node), chat)
+        try:
+            drawn = await self.inducer.induce(build_content(node), chat)
+        except DependencyError as exc:
+            if isinstance(exc, LaterError) or not await self._is_away_for_it_alone(record_id, chat):
+                raise
+            log.warning("card.passed_over", space=node.space, record_id=record_id, error=str(exc))
+            return Authored(progress=Progress.REFUSED)
+        self._away.pop(record_id, None)
         if drawn.narrowing is None:
             return Authored(progress=Progress(drawn.outcome.value))
         progress = Progress.CACHED if drawn.is_cached else Progress(drawn.outcome.value)
@@ -97,6 +123,20 @@ class Author:
         """Tell whether a record has its induction by today's model and prompt."""
         mark = node.induced
         return mark is not None and (mark.inducer, mark.version) == (self.inducer.model, self.inducer.version)
+
+    async def _is_away_for_it_alone(self, record_id: str, chat: ChatModel) -> bool:
+        """Tell whether the model fails on one record time and again and answers about another: a memory must not hold up all others."""
+        if len(self._away) >= _MAX_AWAY:
+            self._away.clear()
+        self._away[record_id] += 1
+        if self._away[record_id] < self._patience:
+            return False
+        try:
+            await self.inducer.try_out(chat)
+        except GuardianError:
+            return False
+        del self._away[record_id]
+        return True
 
     async def _fetch(self, record_id: str) -> Node | None:
         for point in await self._store.fetch(Needs(ids={record_id})):

@@ -15,19 +15,28 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 from weakref import WeakValueDictionary
+
+import structlog
 
 from guardian.chat.port import ChatModel, ChatRequest
 from guardian.chat.structured import FaultyAnswerError
 from guardian.core.card import Card
 from guardian.core.claim import digest_text
 from guardian.core.induction import digest_content
+from guardian.core.model import MemoryKind, SourceKind
 from guardian.core.narrowing import NO_OBJECTIVE_INFLUENCE, Narrowing
 from guardian.errors import RecordError
 from guardian.induce.agreement import choose_sample, merge_narrowings, score_agreement
 from guardian.induce.answer import SCHEMA_NAME, Sample, build_schema, read_answer
 from guardian.induce.line import Origin
 from guardian.induce.prompt import PROMPT_VERSION, Content, build_messages
+
+log = structlog.stdlib.get_logger(__name__)
+
+# A memory that no model can stumble over.
+_OWN: Final = Content(text="The gate of the depot is green.", kind=MemoryKind.FACT, source_kind=SourceKind.DOCUMENT)
 
 
 class Outcome(StrEnum):
@@ -120,12 +129,29 @@ class Inducer:
                 self._keep(digest, made)
             return made
 
+    async def try_out(self, chat: ChatModel) -> None:
+        """Ask about a memory of our own, in the form of every question; whatever is answered, the model is there.
+
+        Raises:
+            DependencyError: The model is away, or a budget is used up.
+            RecordError: It refuses even that.
+            ConfigError: It will never answer.
+        """
+        request = ChatRequest(
+            messages=build_messages(_OWN, version=self.version),
+            schema=self._schema,
+            schema_name=SCHEMA_NAME,
+            max_tokens=self.limits.max_tokens,
+        )
+        await chat.ask(request)
+
     async def _sample(self, content: Content, chat: ChatModel, digest: str) -> Drawn:
         origin = Origin.of(content.text)
         tasks = [asyncio.create_task(self._ask(content, chat, seed, origin)) for seed in range(1, self.limits.samples + 1)]
         try:
             answers = await asyncio.gather(*tasks)
-        except RecordError:  # the endpoint refuses this memory: its length, or a filter
+        except RecordError as exc:  # the endpoint refuses this memory, its length or by a filter; or no budget has room for it
+            log.warning("card.refused", error=str(exc))
             return Drawn(outcome=Outcome.REFUSED)
         finally:
             for task in tasks:

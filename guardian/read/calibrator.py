@@ -31,10 +31,10 @@ from guardian.ports import OutcomeMessage, Publisher, Store
 from guardian.read.admission.decision import Decision, Role, Ruling, Setting
 from guardian.read.admission.policy import ReadPolicy
 from guardian.read.admission.task import Task, TaskClassifier, UnknownTask, fill_task, needs_classifying
-from guardian.read.find import MAX_QUERY_CHARS, find
+from guardian.read.find import find, limit_question
 from guardian.read.ledger.entry import EVENTS_TOPIC, build_entry, build_read, digest_query, pack_entry, pack_read
 from guardian.read.prompt.budget import TokenCounter, estimate_tokens
-from guardian.read.prompt.compile import Prompt, compile_prompt
+from guardian.read.prompt.compile import Prompt, compile_advised
 from guardian.read.task.turn import resolve_question
 
 log = structlog.stdlib.get_logger(__name__)
@@ -179,12 +179,12 @@ class Calibrator:
             DependencyError: The store or the classifier's model is away.
         """
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
-        meant = resolve_question(query, turns)
+        meant = limit_question(resolve_question(query, turns))
         dense = await self._embed(meant, vector)
         known = await self._settle_task(meant, task or Task(), dense)
         setting = Setting(task=known, policy=await self._settle_policy(space, asked_at), at=self.policy.at or asked_at)
         found = await find(self.store, meant, dense, setting, space=space)
-        prompt, ruling = compile_prompt(found.ruling, self.policy, count_tokens=self._count_tokens)
+        prompt, ruling = compile_advised(found.ruling, setting, count_tokens=self._count_tokens)
         admission = Admission(
             space=space,
             task=known,
@@ -268,7 +268,7 @@ class Calibrator:
         if embedder is None or not embedder.embeds or embedder.identity != self.store.identity.embedding:
             return None
         try:
-            return (await embedder.embed([query[:MAX_QUERY_CHARS]]))[0]
+            return (await embedder.embed([query]))[0]
         except DependencyError as exc:
             log.warning("context.embedding_failed", error=str(exc))
             return None

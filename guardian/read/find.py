@@ -97,6 +97,11 @@ class _Pool:
         self._read(replace(wanted[point.id], point=point) for point in records)
 
 
+def limit_question(question: str) -> str:
+    """Give what of a question is looked at: its beginning, and `?` for each half of a character that a caller has cut in two."""
+    return question[:MAX_QUERY_CHARS].encode(errors="replace").decode()
+
+
 async def find(store: Store, query: str, vector: tuple[float, ...] | None, setting: Setting, *, space: str) -> Found:
     """Find what a question may be given.
 
@@ -191,5 +196,6 @@ def _deepen(asked: SearchQuery, ruling: Ruling, setting: Setting, *, is_open: bo
 
 
 def _count_given(ruling: Ruling) -> int:
-    """Count what is given; what an abstaining policy alone keeps back counts, as more of it would be kept back, too."""
-    return sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in ruling.decisions)
+    """Count what is given of what holds; what an abstaining policy alone keeps back counts, as more of it would be kept back, too."""
+    given = (decision for decision in ruling.decisions if decision.reason is not Reason.HELD_BEFORE)
+    return sum(decision.is_rendered or decision.reason is Reason.UNVERIFIED for decision in given)

@@ -27,7 +27,7 @@ from guardian.serve.body import (
 
 def build_context(admission: Admission) -> ContextAnswer:
     """Give an admission; the text of what does not stand in the prompt is left out."""
-    handles = {memory_id: handle for handle, memory_id in admission.prompt.handles.items()}
+    handles = {record_id: handle for handle, record_id in admission.prompt.records.items()}
     ruling = admission.ruling
     by_role: dict[Role, list[ContextRecord]] = {}
     for decision in admission.decisions:
@@ -58,7 +58,7 @@ def _build_record(decision: Decision, handles: dict[str, str]) -> ContextRecord:
         sentence=decision.sentence,
         rendered=decision.is_rendered,
         similarity=round(found.similarity, 6),
-        handle=handles.get(found.memory_id) if decision.is_rendered else None,
+        handle=handles.get(found.record_id),
         text=found.text if decision.is_rendered else None,
         marks=tuple(mark.value for mark in decision.marks),
         instead=decision.instead,

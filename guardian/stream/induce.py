@@ -30,6 +30,8 @@ log = structlog.stdlib.get_logger(__name__)
 
 # Seconds for which nobody is asked after the model was away: the other requests of a batch need not find that out one by one.
 _SHUT_S = 1.0
+# Longest such time, however long an endpoint or a budget asks to be left alone: it may be changed meanwhile.
+_LONGEST_SHUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class CardAgent:
             self._note(Authored(progress=Progress.OVER_BUDGET))
             if exc.is_for_one:
                 return []  # `guardian cards refresh` finds it
+            # The others of the batch would be told the same, each by questions of its own.
+            self._shut_until = self._clock() + min(_LONGEST_SHUT_S, _SHUT_S if exc.wait_s is None else exc.wait_s)
             raise
         except DependencyError as exc:
             if exc.dependency == "model":

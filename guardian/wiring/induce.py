@@ -9,7 +9,7 @@ from guardian.chat.budget import BudgetedChat, ChatUsage
 from guardian.contracts.outcome import CardRequest
 from guardian.core.plan import Outcome
 from guardian.errors import ConfigError
-from guardian.induce.author import Author
+from guardian.induce.author import PATIENCE, Author
 from guardian.induce.inducer import InduceLimits, Inducer
 from guardian.ports import OutcomeMessage, Store
 from guardian.settings import InduceSettings, Settings
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from guardian.stream.side import SideSetup
 
 
-def build_author(settings: InduceSettings, store: Store) -> Author:
+def build_author(settings: InduceSettings, store: Store, *, patience: int = PATIENCE) -> Author:
     """Build what writes inductions of the records of a store.
 
     Raises:
         ConfigError: No model is set.
     """
-    return Author(store, build_inducer(settings))
+    return Author(store, build_inducer(settings), patience=patience)
 
 
 def build_inducer(settings: InduceSettings) -> Inducer:

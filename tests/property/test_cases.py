@@ -415,3 +415,21 @@ async def test_an_agent_cannot_supersede_by_its_own_word(bank: Bank) -> None:
     (question,) = report.outcomes[0].questions
     assert (question.kind, question.subjects, question.detail["replacement"]) == ("dispute", ("a",), "b")
     assert report.refused_claims == 1
+
+
+@pytest.mark.parametrize("first", ["agent", "user"])
+async def test_agents_that_rest_on_each_other_rest_on_nothing(bank: Bank, first: str) -> None:
+    """Two writes that name each other are no evidence, nor what descends from them; a tool's word outside the circle makes them so."""
+    circle = [
+        written("a", "Kiln 4 is hot", src=first, parents=["b"]),
+        written("b", "Kiln 4 glows", src="agent", parents=["a"], t=1),
+    ]
+    await bank.send(*circle, written("c", "Kiln 4 shines", src="agent", parents=["b"], t=2))
+    assert [row["slots"] for row in await bank.rows()] == [["background"]] * 3
+    fed = [
+        written("a", "Kiln 4 is hot", src="agent", parents=["b", "t"], space="fed"),
+        written("b", "Kiln 4 glows", src="agent", parents=["a"], t=1, space="fed"),
+        written("t", "Kiln 4 is at 900", src="tool", space="fed"),
+    ]
+    await bank.send(*fed)
+    assert all(Slot.FACTS.value in row["slots"] for row in await bank.rows(space="fed"))

@@ -15,10 +15,10 @@ from guardian.errors import RecordError
 from guardian.read.admission.admit import admit
 from guardian.read.admission.candidate import Candidate
 from guardian.read.admission.decision import Reason, Ruling
-from guardian.read.admission.policy import ReadPolicy
+from guardian.read.admission.policy import ReadPolicy, WhenUnverified
 from guardian.read.admission.task import Task
 from guardian.read.prompt.budget import estimate_tokens
-from guardian.read.prompt.compile import SECTIONS, Prompt, compile_prompt
+from guardian.read.prompt.compile import SECTIONS, Prompt, compile_advised, compile_prompt
 from guardian.read.prompt.section import Item, Section, parse_block, render_block
 from tests.candidates import candidate, setting
 
@@ -182,6 +182,39 @@ def test_the_budget_is_shared_fairly() -> None:
     assert "cut" not in sections["constraints"].items[0].fields
     assert sections["evidence"].items[0].fields["cut"] > 0
     assert 600 < prompt.tokens <= 700
+
+
+@pytest.mark.parametrize("when_unverified", WhenUnverified)
+def test_what_is_verified_and_does_not_fit_is_advised_for(when_unverified: WhenUnverified) -> None:
+    """The advice is about what stands in the prompt; whoever abstains gets no unverified evidence in its place."""
+    found = [
+        candidate("short", "Kiln 4 is blue", source="tool"),
+        candidate("sure", "Kiln 4 is red " * 400, source="tool", status="verified", rank=1),
+    ]
+    chosen = setting(Task(requires_objective_fact=True), when_unverified=when_unverified, token_budget=300, max_text_chars=20_000)
+    ruling = admit(found, chosen)
+    assert ruling.advice is None
+    prompt, left = compile_advised(ruling, chosen, count_tokens=estimate_tokens)
+    assert (left.advice, prompt.tokens <= 300) == (when_unverified, True)
+    assert "No verified record" in prompt.guide
+    assert when_unverified is not WhenUnverified.ABSTAIN or not prompt.handles
+    wide = replace(chosen, policy=replace(chosen.policy, token_budget=None))
+    assert compile_advised(ruling, wide, count_tokens=estimate_tokens)[1] is ruling
+
+
+@given(budget=st.integers(300, 900))
+def test_no_record_points_to_one_that_did_not_fit(budget: int) -> None:
+    """What held before names a handle only if it stands in the prompt."""
+    found = [candidate(f"now{number}", f"Kiln {number} fires at 900 " * 9, source="tool", rank=number) for number in range(3)]
+    past = [
+        candidate(f"old{rank}", "Kiln fires", source="tool", status="superseded", replaced_by=(f"now{11 - rank}",), rank=rank)
+        for rank in (9, 10, 11)
+    ]
+    prompt, _ = compile_([*found, *past], Task(requires_objective_fact=True, is_history=True), token_budget=budget)
+    for section in parse_block(prompt.block):
+        for item in section.items:
+            named = item.fields.get("replaced_by", [])
+            assert named == "another record" or set(named) <= prompt.handles.keys()
 
 
 def test_a_real_counter_may_find_more_in_the_whole() -> None:

@@ -22,11 +22,11 @@ Permission = Mapping[str, Any]
 class Allows(Protocol):
     """Tells what a record's own kind and source allow, as plain values."""
 
-    def __call__(self, each: Revision, source_kind: SourceKind, *, has_parents: bool) -> Permission:
+    def __call__(self, each: Revision, source_kind: SourceKind, *, has_parents: bool, is_fed: bool) -> Permission:
         """Give slots, restrictions and conflict policy."""
 
 
-def default_allows(each: Revision, source_kind: SourceKind, *, has_parents: bool) -> Permission:
+def default_allows(each: Revision, source_kind: SourceKind, *, has_parents: bool, is_fed: bool) -> Permission:
     """Ask the package's own table, which the reference does not restate."""
     from guardian.core.permission import own_permission
 
@@ -36,6 +36,7 @@ def default_allows(each: Revision, source_kind: SourceKind, *, has_parents: bool
         source_kind=source_kind,
         verified=each.verified,
         has_parents=has_parents,
+        is_fed=is_fed,
         scope=each.scope or Scope(),
         subject=each.subject,
     )
@@ -71,7 +72,7 @@ class Permissions:
             records = [node for node in members if not node.erased]
             permission = _merge(
                 [
-                    *map(self._own, records),
+                    *(self._own(record, is_fed=bool(outside)) for record in records),
                     *(self.of(parent) for parent in outside if isinstance(parent, Revision) and not parent.erased),
                 ]
             )
@@ -85,8 +86,9 @@ class Permissions:
         slots = self.of(each)["slots"]
         return [slot for slot in slots if slot == "examples"] if each.kind in (MemoryKind.EPISODE, MemoryKind.SKILL) else slots
 
-    def _own(self, each: Revision) -> Permission:
-        own = self._allows(each, self._source_kinds[each], has_parents=bool(self._lineage.parents[each]))
+    def _own(self, each: Revision, *, is_fed: bool) -> Permission:
+        """Give what a record may by itself; `is_fed` tells that something outside its circle stands behind it."""
+        own = self._allows(each, self._source_kinds[each], has_parents=bool(self._lineage.parents[each]), is_fed=is_fed)
         said = self._inductions.holding.get(each)
         taken = {} if said is None else read_narrowing(said)
         return {

@@ -125,20 +125,21 @@ def _derive_permissions(members: Sequence[Node], outside: Sequence[Node]) -> Non
     )
     above = [parent.permission for parent in outside if parent.permission is not None]
     # A circle is one node: every member may what all of them may.
-    first, *others = map(_own_permission, records)
+    first, *others = (_own_permission(node, is_fed=bool(outside)) for node in records)
     permission = merge_permissions(first, [*above, *others], has_unseen_parent=has_lost_parent)
     for node in records:
         node.permission = permission
         node.slots = select_entry_slots(node.kind, permission)
 
 
-def _own_permission(node: Node) -> Permission:
+def _own_permission(node: Node, *, is_fed: bool) -> Permission:
     event = node.claims[0].event
     permission = own_permission(
         kind=node.kind,
         source_kind=node.source_kind,
         verified=node.is_verified,
         has_parents=bool(node.edges),
+        is_fed=is_fed,
         valid_from=event.valid_from,
         valid_until=event.valid_until,
         scope=node.scope or Scope(),

@@ -64,12 +64,16 @@ def _apply_family(docket: _Docket, setting: Setting) -> None:
     docket.decisions = limit_families(docket.decisions, per_family=setting.policy.per_family)
 
 
+def advise(decisions: Sequence[Decision], setting: Setting) -> WhenUnverified | None:
+    """Say what to do when a question of fact gets no verified record; None where it gets one or needs none."""
+    evidence = [item for item in decisions if item.role is Role.EVIDENCE_CANDIDATE]
+    is_answered = not setting.task.may_be_objective or any(item.candidate.is_verified for item in evidence)
+    return None if is_answered else setting.policy.when_unverified
+
+
 def _apply_verification(docket: _Docket, setting: Setting) -> None:
-    """Say what to do when a question of fact gets no verified record; one who abstains gets no unverified evidence either."""
-    evidence = [item for item in docket.decisions if item.role is Role.EVIDENCE_CANDIDATE]
-    if not setting.task.may_be_objective or any(item.candidate.is_verified for item in evidence):
-        return
-    docket.advice = setting.policy.when_unverified
+    """Take the advice; one who abstains gets no unverified evidence either."""
+    docket.advice = advise(docket.decisions, setting)
     if docket.advice is WhenUnverified.ABSTAIN:
         docket.decisions = [
             item.reject(Reason.UNVERIFIED) if item.role is Role.EVIDENCE_CANDIDATE else item for item in docket.decisions

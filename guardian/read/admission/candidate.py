@@ -33,10 +33,11 @@ class Candidate:
     Attributes:
         rank: Place in the search, from 0.
         similarity: To the question, in [0, 1]: the cosine, or the share of the best score where there is no vector.
+        is_derived: It was derived from other memories, also in a circle.
         slots: Where it may ever stand itself: what the record says, and no more than its permission.
         scope: Part of the scope -> its value, as far as the record names any.
         verdicts: Channel -> mean of its verdicts.
-        replaced_by: Memory ids of what holds instead, for a superseded record.
+        replaced_by: Memory ids of what holds instead, for a superseded record; its own, where a revision did.
         felled_by: Why it is superseded: `corrected`, `revised`, `deleted`.
     """
 
@@ -57,6 +58,7 @@ class Candidate:
     roots: tuple[str, ...]
     depth: int
     scope: Mapping[str, str]
+    is_derived: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     utility: float | None = None
@@ -121,14 +123,22 @@ def read_candidate(hit: Hit, rank: int, scale: Scale) -> Candidate:
         roots=tuple(root for root in payload["roots"] if root != TRUNCATED_ROOT),
         depth=payload.get("depth", 0),
         scope=lineage.get("sc", {}),
+        is_derived=bool(lineage.get("e")),
         valid_from=parse_optional(payload.get("valid_from")),
         valid_until=parse_optional(payload.get("valid_until")),
         utility=payload.get("utility"),
         utility_basis=payload.get("utility_basis"),
         verdicts=_read_verdicts(lineage.get("vd")),
-        replaced_by=tuple(sorted({reason["replacement"] for reason in reasons if reason.get("replacement")})),
+        replaced_by=_list_replacements(reasons, payload["memory_id"]),
         felled_by=tuple(sorted({reason["reason"] for reason in reasons})),
     )
+
+
+def _list_replacements(reasons: Sequence[Mapping[str, Any]], memory_id: str) -> tuple[str, ...]:
+    """List what holds instead; what was revised is replaced by its own memory, as that says now."""
+    named = {reason["replacement"] for reason in reasons if reason.get("replacement")}
+    own = {memory_id for reason in reasons if reason["reason"] == "revised"}
+    return tuple(sorted(named | own))
 
 
 @cache  # a few dozen: a closed set

@@ -35,7 +35,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.OUT_OF_SCOPE: "belongs to another user, project, agent, domain or sort of task",
     Reason.NO_SLOT: "may stand nowhere in a prompt",
     Reason.NOT_EVIDENCE: "says what somebody holds or wants, which is no evidence of what is so",
-    Reason.UNSUPPORTED: "an agent's word that rests on nothing that may be evidence; on a question of fact it may echo what somebody believes",
+    Reason.UNSUPPORTED: "rests on something that may be no evidence, or on nothing; on a question of fact it may echo what somebody believes",
     Reason.PERSONALIZATION_NOT_ALLOWED: "somebody's own, and the task does not say that personalization is allowed",
     Reason.INSTRUCTION_UNVERIFIED: "an instruction that nobody trusted stands behind; it may have been planted",
     Reason.FLAGGED: "a passing evidence channel judged its outcome wrong",

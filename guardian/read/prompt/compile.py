@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from guardian.core.card import ConflictPolicy
-from guardian.read.admission.decision import Decision, Reason, Role, Ruling
+from guardian.read.admission.admit import advise
+from guardian.read.admission.decision import Decision, Reason, Role, Ruling, Setting
 from guardian.read.admission.policy import ReadPolicy, WhenUnverified
 from guardian.read.admission.rules.provenance import SCOPE_PARTS
 from guardian.read.prompt.budget import TokenCounter, share_out, shorten, take_turns
@@ -62,12 +63,14 @@ class Prompt:
         guide: Rules in our own words; no word of any memory.
         block: The sections; empty when nothing was admitted.
         handles: Handle -> memory id, to attribute what an answer cites.
+        records: Handle -> record id; history may show several revisions of one memory.
         tokens: Of both, by the counter in use.
     """
 
     guide: str
     block: str
     handles: Mapping[str, str]
+    records: Mapping[str, str]
     tokens: int
 
     @property
@@ -113,6 +116,30 @@ class _Draft:
         return _write_guide(self.ruling, self.columns, key), block
 
 
+def compile_advised(ruling: Ruling, setting: Setting, *, count_tokens: TokenCounter) -> tuple[Prompt, Ruling]:
+    """Compile the prompt, and see whether it still has what is verified: if that did not fit, the advice for want of it is given.
+
+    Gives the ruling with what did not fit put out, too.
+    """
+    prompt, left = compile_prompt(ruling, setting.policy, count_tokens=count_tokens)
+    advice = advise(left.decisions, setting)
+    if left is ruling or advice is ruling.advice:
+        return prompt, left
+    decisions = ruling.decisions
+    if advice is WhenUnverified.ABSTAIN:
+        # All evidence goes: what was verified for its length, the rest for want of it. Others have another chance.
+        pairs = zip(ruling.decisions, left.decisions, strict=True)
+        decisions = tuple(
+            before
+            if before.role is not Role.EVIDENCE_CANDIDATE
+            else after.reject(Reason.UNVERIFIED)
+            if after.is_admitted
+            else after
+            for before, after in pairs
+        )
+    return compile_prompt(replace(ruling, decisions=decisions, advice=advice), setting.policy, count_tokens=count_tokens)
+
+
 def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCounter) -> tuple[Prompt, Ruling]:
     """Compile the prompt, and give the ruling with what did not fit put out."""
     columns = _build_columns(ruling, policy)
@@ -123,8 +150,14 @@ def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCou
     tokens = count_tokens(_join(guide, block))
     if policy.token_budget is not None and tokens > policy.token_budget:
         guide, block, tokens = _cut(draft, turns, policy.token_budget, count_tokens)
-    handles = {entry.item.handle: entry.decision.candidate.memory_id for entry in turns if entry.is_kept}
-    prompt = Prompt(guide=guide, block=block, handles=handles, tokens=tokens)
+    kept = {entry.item.handle: entry.decision.candidate for entry in turns if entry.is_kept}
+    prompt = Prompt(
+        guide=guide,
+        block=block,
+        handles={handle: found.memory_id for handle, found in kept.items()},
+        records={handle: found.record_id for handle, found in kept.items()},
+        tokens=tokens,
+    )
     return prompt, _put_out(ruling, {entry.decision.candidate.record_id for entry in turns if not entry.is_kept})
 
 
@@ -183,6 +216,7 @@ def _name_replacements(columns: Mapping[str, Sequence[_Entry]]) -> None:
         for name, entries in columns.items()
         if name != "history"
         for entry in entries
+        if entry.is_kept
     }
     for entry in columns.get("history", ()):
         instead = entry.decision.instead
@@ -214,6 +248,7 @@ def _cut(draft: _Draft, turns: Sequence[_Entry], budget: int, count_tokens: Toke
         if place >= kept or (costs[place] > level and not _shorten_entry(entry, level, count_tokens)):
             entry.is_kept = False
     while True:
+        _name_replacements(draft.columns)  # no handle of what was left out
         guide, block = draft.render()
         tokens = count_tokens(_join(guide, block))
         standing = [entry for entry in turns if entry.is_kept]

@@ -10,7 +10,7 @@ import pytest
 
 from guardian.chat.budget import Budget, BudgetedChat, ChatLimits, ChatUsage, estimate_tokens
 from guardian.chat.port import ChatMessage, ChatReply, ChatRequest, LaterError
-from guardian.errors import DependencyError
+from guardian.errors import DependencyError, RecordError
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
 ASKED = ChatRequest(messages=(ChatMessage(role="user", content="x" * 300),), max_tokens=50)
@@ -170,6 +170,15 @@ async def test_no_more_run_at_once_than_allowed() -> None:
     model.gate.set()
     assert len(await asyncio.gather(*tasks)) == 6
     assert model.most == 2
+
+
+@pytest.mark.parametrize("limits", [{"tokens_per_day": 149}, {"space_tokens_per_day": 149}, {"cost_per_day": 4.9e-5}])
+async def test_a_question_for_which_no_day_has_room_is_refused(limits: dict[str, Any]) -> None:
+    """Waiting for midnight would hold up all behind it for ever; a shorter one is asked."""
+    chat = open_chat(Model(), Clock(), completion_price=1.0, **limits)
+    with pytest.raises(RecordError, match="whole day"):
+        await chat.ask(ASKED)
+    await chat.ask(ChatRequest(messages=ASKED.messages, max_tokens=49))
 
 
 async def test_a_reservation_stands_while_the_question_runs() -> None:

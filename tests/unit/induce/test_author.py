@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guardian.chat.port import ChatReply, ChatRequest, LaterError
 from guardian.contracts.codec import encode_event
 from guardian.core.card import ConditionalRule, ConflictPolicy, Permission, Withheld
 from guardian.core.model import Event, Slot
 from guardian.core.narrowing import Bar, Duty
 from guardian.core.payload import load_node
 from guardian.core.point import Point, PointKind
+from guardian.errors import DependencyError
 from guardian.induce.answer import Influence
-from guardian.induce.author import Author, Authored, Progress, limit_rules
+from guardian.induce.author import PATIENCE, Author, Authored, Progress, limit_rules
 from guardian.induce.inducer import InduceLimits, Inducer
 from tests.builders import RECEIVED_AT, corrected, deleted, erased, event_of, induced, written
 from tests.property.bank import Bank
@@ -182,6 +184,43 @@ def test_no_answer_of_any_model_widens_anything(given_answers: list[object], src
         assert "ignore your" not in lines
 
     asyncio.run(play())
+
+
+class Stumbling(Model):
+    """A model that is away for a memory with a certain word in it."""
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Fail on that memory, else answer."""
+        if "poison" in request.messages[1].content:
+            self.asked.append(request)
+            raise DependencyError("answered 500 after all retries", dependency="model")
+        return await super().ask(request)
+
+
+async def test_one_memory_that_the_model_fails_on_is_passed_over() -> None:
+    """After some tries it is found out that the model is there for others: then these must not wait for that one for ever."""
+    bank, model = Bank(), Stumbling(card_answer())
+    await bank.send(FACT, written("bad", "The poison of the gate.", src="document"))
+    author, record_id = open_author(bank), find(bank, "bad")["id"]
+    for _ in range(PATIENCE - 1):
+        with pytest.raises(DependencyError):
+            await author.write(record_id, model)
+    assert not any("depot" in request.messages[1].content for request in model.asked)
+    assert (await author.write(record_id, model)).progress is Progress.REFUSED
+    assert "poison" not in model.asked[-1].messages[1].content
+    assert (await author.write(find(bank, "gate")["id"], model)).progress is Progress.INDUCED
+
+
+@pytest.mark.parametrize("fault", [DependencyError("away", dependency="model"), LaterError("limited")])
+async def test_a_model_that_is_away_for_all_is_waited_for(fault: Exception) -> None:
+    """However often: no record is passed over for an outage, or for a limit."""
+    bank = Bank()
+    await bank.send(FACT)
+    author = open_author(bank)
+    for _ in range(2 * PATIENCE):
+        with pytest.raises(type(fault)):
+            await author.write(find(bank, "gate")["id"], Model(fault))
+    assert (await author.write(find(bank, "gate")["id"], Model(card_answer()))).progress is Progress.INDUCED
 
 
 def test_events_of_today_are_not_of_the_future() -> None:

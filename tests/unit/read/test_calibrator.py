@@ -403,6 +403,46 @@ async def test_superseded_and_erased_records_never_render() -> None:
     assert "kiln blue" not in history.prompt.text
 
 
+async def test_a_history_question_is_told_what_holds_now() -> None:
+    """However many earlier revisions were found before it; each points to the memory as it is today."""
+    bank = Bank()
+    await bank.send(*(build.written("m", f"Kiln 4 fires at {900 + number}", src="tool", t=number) for number in range(20)))
+    calibrator = Calibrator(bank.store, ReadPolicy(limit=3, overfetch=1))
+    admission = await calibrator.context("kiln 4 fires at", Task(requires_objective_fact=True, is_history=True), space="s")
+    assert [item.candidate.text for item in admission.by_role(Role.EVIDENCE_CANDIDATE)] == ["Kiln 4 fires at 919"]
+    past = [item for section in parse_block(admission.prompt.block) if section.name == "history" for item in section.items]
+    assert [item.fields["replaced_by"] for item in past] == [["E1"]] * 3
+
+
+@pytest.mark.parametrize("space_has_vectors", [False, True])
+async def test_half_a_character_in_a_question_stops_nothing(space_has_vectors: bool) -> None:
+    """Callers cut texts by UTF-16 units, in the midst of an emoji."""
+    bank = Bank(store=MemoryStore(DENSE if space_has_vectors else IDENTITY))
+    await bank.send(build.written("m", "Kiln 4 is hot", src="tool"))
+    ledger = Collector()
+    calibrator = Calibrator(bank.store, publisher=ledger, embedder=FakeEmbedder())
+    admission = await calibrator.context("is the kiln hot? \ud83d", FACT, space="s")
+    assert (memories(admission, Role.EVIDENCE_CANDIDATE), admission.is_recorded) == (["m"], True)
+
+
+async def test_a_classifier_is_given_the_beginning_of_a_long_question() -> None:
+    """What is looked at of a question is bounded for all who look at it."""
+
+    class Reader:
+        """Keeps what it is asked."""
+
+        asked = ""
+
+        async def classify(self, question: str, vector: tuple[float, ...] | None) -> Classification:
+            """Keep the question."""
+            self.asked = question
+            return Classification(task=Task(), confidence=0.0)
+
+    reader, bank = Reader(), Bank()
+    await Calibrator(bank.store, classifier=reader).context("kiln \u0301\u0323" * 9_000, space="s")
+    assert 0 < len(reader.asked) < 10_000
+
+
 async def test_the_calibration_of_the_space_says_which_channels_pass() -> None:
     """A detector that passes flags an example; what failed, or is activated in another space, does not; taken back, the policy holds again."""
     bank = Bank()

@@ -84,11 +84,14 @@ async def test_no_request_is_lost_when_a_worker_is_killed() -> None:
 
 def test_a_request_of_an_earlier_version_is_read() -> None:
     """It named one record, with its memory and revision; such requests lie in the topic for a week."""
-    old = encode_outcome(CardRequest(space="s", record_ids=("id-1",)), time=GATE.ref.time).replace(
-        b'"record_ids":["id-1"]', b'"memory_id":"gate","revision":"r","record_id":"id-1"'
+    old = encode_outcome(
+        CardRequest(space="s", record_ids=("6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11",)), time=GATE.ref.time
+    ).replace(
+        b'"record_ids":["6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11"]',
+        b'"memory_id":"gate","revision":"r","record_id":"6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11"',
     )
-    assert split_request(read_request(old, (), CardRequest)) == [CardWanted("s", "id-1")]
-    for wrong in (old.replace(b'"record_id"', b'"record"'), old.replace(b'"id-1"', b"1")):
+    assert split_request(read_request(old, (), CardRequest)) == [CardWanted("s", "6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11")]
+    for wrong in (old.replace(b'"record_id"', b'"record"'), old.replace(b'"6b0f3c1e-6f3e-5c0b-9a53-6d1f0c2a7e11"', b"1")):
         with pytest.raises(RecordError):
             read_request(wrong, (), CardRequest)
 
@@ -179,6 +182,19 @@ async def test_a_wrong_setting_is_waited_for_too() -> None:
     with pytest.raises(DependencyError, match="bad key"):
         await agent.answer(desk.request)
     assert desk.progress == [Progress.AWAY]
+
+
+async def test_an_endpoint_that_asks_for_a_pause_is_left_alone_by_all() -> None:
+    """One request hears of it; the others, and the same again, wait without a question until it is over."""
+    desk = Desk(Model(LaterError("429", wait_s=30)))
+    agent = await desk.open()
+    for _ in range(4):
+        with pytest.raises(DependencyError):
+            await agent.answer(desk.request)
+    assert (len(desk.model.asked) <= 3, desk.progress) == (True, [Progress.OVER_BUDGET])
+    desk.now += 30
+    desk.model.answers = [card_answer()]
+    assert len(await agent.answer(desk.request)) == 1
 
 
 @pytest.mark.parametrize("is_for_one", [False, True])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 
 from guardian.contracts.outcome import AuditRequest, ReviewItem, build_outcome_id, encode_outcome, read_dead_letter, read_request
+from guardian.core.point import NAMESPACE
 from guardian.errors import DependencyError, RecordError
 from guardian.stream.broker.kafka import Outgoing, Producer
 from guardian.stream.dead_letter import DeadLetterSender
@@ -19,9 +21,14 @@ from tests.builders import START
 from tests.unit.stream.records import CollectingProducer, record
 
 
+def build_record_id(memory_id: str) -> str:
+    """Give a record of a memory an id."""
+    return str(uuid.uuid5(NAMESPACE, memory_id))
+
+
 def ask(memory_id: str, **fields: Any) -> AuditRequest:
     """Build a request."""
-    return AuditRequest(space="s", memory_id=memory_id, revision="r", record_id=f"id-{memory_id}", **fields)
+    return AuditRequest(space="s", memory_id=memory_id, revision="r", record_id=build_record_id(memory_id), **fields)
 
 
 class Echo:
@@ -124,9 +131,22 @@ def test_a_request_is_read_back_and_only_as_what_it_is() -> None:
     assert read_request(encode_outcome(one, time=START), (), AuditRequest) == one
     longer = encode_outcome(one, time=START).replace(b'"revision"', b'"new":1,"revision"')
     assert read_request(longer, (), AuditRequest) == one
-    for wrong in (encode_outcome(one, time=START).replace(b'"id-a"', b"7"), encode_outcome(_review(), time=START)):
+    value, name = encode_outcome(one, time=START), f'"{one.record_id}"'.encode()
+    for wrong in (value.replace(name, b"7"), encode_outcome(_review(), time=START)):
         with pytest.raises(RecordError):
             read_request(wrong, (), AuditRequest)
+
+
+@pytest.mark.parametrize("wrong", ["", "a", "../x", build_record_id("a").upper(), build_record_id("a") + "\\n"])
+async def test_a_request_for_what_can_be_no_record_costs_itself(wrong: str) -> None:
+    """No store takes such an id, and one request must not end a worker that also guards."""
+    agent, producer = Echo(), CollectingProducer()
+    side = build_side(agent, producer)
+    value = encode_outcome(ask("a"), time=START).replace(build_record_id("a").encode(), wrong.encode())
+    batch = side.read([record(value, topic="guardian.audit-requests"), *read(ask("b"))], partitions={})
+    await side.carry_out(batch, version=1)
+    (letter,) = (read_dead_letter(message.value or b"") for message in producer.list_topic("guardian.dead-letters"))
+    assert (letter.reason, letter.value, agent.answered) == ("wrong_type", value, ["b"])
 
 
 def _review() -> ReviewItem:

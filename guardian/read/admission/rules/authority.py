@@ -67,13 +67,21 @@ def _judge_evidence(decision: Decision) -> Decision:
 
 
 def _judge_context(decision: Decision, setting: Setting) -> Decision:
-    """Decide on what may stand beside the evidence at most; an agent's bare word does not, where the question may be of fact."""
-    if decision.candidate.source_kind is SourceKind.AGENT and setting.task.may_be_objective:
+    """Decide on what may stand beside the evidence at most.
+
+    An agent's bare word does not where the question may be of fact. Nor does, whoever wrote it, what was derived and is no evidence:
+    somebody's own may be among what it was made from, and lineage has left no more of that than the slots.
+    """
+    candidate, task = decision.candidate, setting.task
+    if task.may_be_objective and (candidate.is_derived or candidate.source_kind is SourceKind.AGENT):
         return decision.reject(Reason.UNSUPPORTED)
-    if Slot.BACKGROUND not in decision.candidate.slots:
+    if candidate.is_derived and not task.is_personal:
+        return decision.reject(Reason.PERSONALIZATION_NOT_ALLOWED, "derived from what may be somebody's own")
+    if candidate.is_derived and _has_unproven_owner(decision):
+        return decision.reject(Reason.SCOPE_UNPROVEN, "name Task.user")
+    if Slot.BACKGROUND not in candidate.slots:
         return decision.reject(Reason.NO_SLOT)
-    mark = None if decision.candidate.is_verified else Mark.UNVERIFIED
-    return decision.settle(Role.BACKGROUND, Reason.CONTEXT_ONLY, mark=mark)
+    return decision.settle(Role.BACKGROUND, Reason.CONTEXT_ONLY, mark=None if candidate.is_verified else Mark.UNVERIFIED)
 
 
 def _judge_own(decision: Decision, setting: Setting) -> Decision:
@@ -102,7 +110,7 @@ def _judge_instruction(decision: Decision, setting: Setting) -> Decision:
     is_own_wish = Slot.PREFERENCES in candidate.slots
     if is_own_wish and setting.task.personalization_allowed is False:
         return decision.reject(Reason.PERSONALIZATION_NOT_ALLOWED)
-    if is_own_wish and _has_unproven_owner(decision):
+    if (is_own_wish or candidate.is_derived) and _has_unproven_owner(decision):
         return decision.reject(Reason.SCOPE_UNPROVEN, "name Task.user")
     return decision.settle(Role.SCOPE_CONSTRAINT, Reason.STANDING_CONSTRAINT)
 

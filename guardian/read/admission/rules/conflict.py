@@ -44,7 +44,7 @@ def strictest(policies: Sequence[ConflictPolicy]) -> ConflictPolicy:
 
 def _settle_pair(judged: list[Decision], first: int, second: int, subject: str) -> Conflict | None:
     one, other = judged[first], judged[second]
-    if not (one.is_admitted and other.is_admitted) or _agree(one.candidate, other.candidate):
+    if not (one.is_admitted and other.is_admitted) or _hold_apart(one, other) or _agree(one.candidate, other.candidate):
         return None
     policy = strictest([one.candidate.permission.conflict, other.candidate.permission.conflict])
     winner = _choose_winner(one, other, policy)
@@ -56,6 +56,12 @@ def _settle_pair(judged: list[Decision], first: int, second: int, subject: str) 
     judged[loser] = judged[loser].reject(Reason.CONFLICT_LOST, policy.value, instead=(winner.candidate.memory_id,))
     lost = other if winner is one else one
     return Conflict(subject=subject, policy=policy, memory_ids=_name(winner, lost), has_winner=True)
+
+
+def _hold_apart(one: Decision, other: Decision) -> bool:
+    """Tell whether they hold in places that have nothing in common: of two projects, neither says what holds in the other."""
+    places = dict(one.limits)
+    return any(part in places and places[part] != value for part, value in other.limits)
 
 
 def _agree(one: Candidate, other: Candidate) -> bool:

@@ -1,6 +1,7 @@
 """Family: a few records stand for all that share a root, since restating adds nothing.
 
-The representative is the verified one first, then the one of least depth, then the best found. A record of one root decides for its
+The representative is what may decide something before what is background for this question, then the verified one, then the one of least
+depth, then the best found. A record of one root decides for its
 family before any composite does, so that a composite of several roots never pushes out its originals: it stands only where all of its
 families have room.
 """
@@ -10,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guardian.read.admission.decision import Decision, Reason
+from guardian.read.admission.decision import Decision, Reason, Role
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What decides who stands for a family; `rank` is the place in the search."""
+    """What decides who stands for a family; `rank` is the place in the search, `decides` that it is more than background."""
 
     roots: tuple[str, ...]
     is_verified: bool
     depth: int
     rank: int
+    decides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ def choose_members(members: Sequence[Member], *, per_family: int) -> list[Choice
     return choices
 
 
-def _order(member: Member) -> tuple[bool, bool, int, int]:
-    return (len(member.roots) > 1, not member.is_verified, member.depth, member.rank)
+def _order(member: Member) -> tuple[bool, bool, bool, int, int]:
+    return (len(member.roots) > 1, not member.decides, not member.is_verified, member.depth, member.rank)
 
 
 def _rank_families(members: Sequence[Member]) -> dict[str, int]:
@@ -101,4 +103,5 @@ def list_full_roots(decisions: Sequence[Decision], *, per_family: int) -> tuple[
 
 def _build_member(decision: Decision) -> Member:
     candidate = decision.candidate
-    return Member(candidate.roots, candidate.is_verified, candidate.depth, candidate.rank)
+    decides = decision.role is not Role.BACKGROUND
+    return Member(candidate.roots, candidate.is_verified, candidate.depth, candidate.rank, decides)

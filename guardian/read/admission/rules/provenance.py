@@ -1,6 +1,6 @@
 """Provenance: what is superseded, does not hold at the time, or belongs elsewhere is out, with its reason.
 
-A question about history gets what was believed before, marked, with what replaced it; what was erased nobody gets.
+A question about history gets what was believed before, marked, with what replaced it; what was erased or deleted nobody gets.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def judge_provenance(decision: Decision, setting: Setting) -> Decision:
 def _withhold(decision: Decision, reason: Reason, detail: str, setting: Setting) -> Decision:
     """Keep what held before for a history question; whose it is must be proven there, too."""
     instead = decision.candidate.replaced_by
-    if setting.task.is_history and not any(part == "user_id" for part, _ in decision.limits):
+    is_deleted = "deleted" in decision.candidate.felled_by  # kept for audits, barred from answers
+    if setting.task.is_history and not is_deleted and not any(part == "user_id" for part, _ in decision.limits):
         return decision.settle(Role.SUPERSEDED, Reason.HELD_BEFORE, detail, instead=instead)
     role = Role.SUPERSEDED if reason is Reason.SUPERSEDED else Role.REJECT
     return decision.settle(role, reason, detail, instead=instead)

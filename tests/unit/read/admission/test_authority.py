@@ -186,3 +186,34 @@ def test_evidence_needs_all_that_the_permission_says() -> None:
     withheld = replace(fact, permission=replace(fact.permission, authority=(Withheld.OBJECTIVE_FACT,)))
     assert not may_be_evidence(withheld)
     assert not may_be_evidence(replace(fact, source_kind=SourceKind.USER))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("status", ["active", "verified"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_what_derives_from_somebodys_own_is_shown_only_to_a_personal_question(source: str, status: str, mixed: bool) -> None:
+    """Whoever wrote it again, a tool or a reviewer too, and whatever else went into it: on a question of fact it stands nowhere."""
+    own = candidate("own", kind="fact", source="user", scope={"user_id": "ann"})
+    parents = [own, candidate("tool", source="tool")] if mixed else [own]
+    for kind in ("fact", "summary", "other"):
+        recap = candidate("recap", kind=kind, source=source, parents=parents, status=status)
+        for task in TASKS:
+            role, reason = judge(recap, task)
+            assert role == Role.REJECT
+            assert reason in {Reason.NOT_EVIDENCE, Reason.UNSUPPORTED, Reason.PERSONALIZATION_NOT_ALLOWED, Reason.SCOPE_UNPROVEN}
+
+
+def test_what_derives_from_evidence_alone_stays_evidence() -> None:
+    """A recap of a tool's word by a tool or an agent, and background of one's own is still told from an echo."""
+    tool = candidate("tool", source="tool")
+    for source in ("agent", "tool", "document", "human_review"):
+        assert judge(candidate("recap", source=source, parents=[tool]), FACT)[0] == Role.EVIDENCE_CANDIDATE
+    assert judge(candidate(source="unknown"), FACT) == (Role.BACKGROUND, Reason.CONTEXT_ONLY)
+
+
+def test_a_reviewers_recap_of_somebodys_instruction_needs_its_owner() -> None:
+    """The recap lost whose it was; it binds nobody until that is known."""
+    own = candidate("own", kind="instruction", source="user", scope={"user_id": "ann"})
+    recap = candidate("recap", kind="instruction", source="human_review", parents=[own])
+    assert judge(recap, PERSONAL) == (Role.REJECT, Reason.SCOPE_UNPROVEN)
+    assert judge(candidate(kind="instruction", source="human_review"), PERSONAL)[0] == Role.SCOPE_CONSTRAINT

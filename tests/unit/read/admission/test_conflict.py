@@ -51,6 +51,17 @@ def test_of_two_facts_the_verified_one_stands_and_age_decides_nothing() -> None:
     }
 
 
+def test_what_holds_in_different_places_does_not_disagree() -> None:
+    """Of two projects with windows of their own both stand, each with its limit; a rule for all still meets them."""
+    window = {"subject": "window"}
+    here = candidate("here", "Deploys start at 9", status="verified", scope={"project_id": "x"}, **window)
+    there = candidate("there", "Deploys start at 8", scope={"project_id": "y"}, **window)
+    ruling = admit(ranked(here, there), setting(FACT))
+    assert (len(ruling.conflicts), [item.is_rendered for item in ruling.decisions]) == (0, [True, True])
+    anywhere = candidate("anywhere", "Deploys start at 7", **window)
+    assert roles(admit(ranked(here, anywhere), setting(FACT)).decisions)["anywhere"] == (Role.REJECT, Reason.CONFLICT_LOST)
+
+
 def test_what_people_reviewed_waits_for_people() -> None:
     """Neither side is evidence until somebody decides."""
     found = ranked(

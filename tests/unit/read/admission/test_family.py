@@ -31,6 +31,17 @@ def test_the_verified_one_stands_then_the_least_derived_then_the_best_found() ->
     assert kept(Member(("a",), False, 1, 0), Member(("a",), False, 1, 1)) == {0}
 
 
+def test_background_stands_for_no_family_that_has_more_to_say() -> None:
+    """A verified recap that may only be background here does not keep its original from being evidence, or a preference."""
+    assert kept(Member(("a",), True, 1, 0, decides=False), Member(("a",), False, 0, 1)) == {1}
+    original = candidate("original", source="tool", rank=1)
+    recap = candidate("recap", source="human_review", status="verified", parents=[original], scope={"user_id": "ann"})
+    assert roles(admit([recap, original], setting(FACT)).decisions) == {
+        "original": (Role.EVIDENCE_CANDIDATE, Reason.UNVERIFIED_EVIDENCE),
+        "recap": (Role.REJECT, Reason.SAME_FAMILY),
+    }
+
+
 def test_a_composite_never_pushes_out_its_originals() -> None:
     """Not even a verified one that was found first; where an original is missing it stands alone."""
     composite = Member(("a", "b"), True, 1, 0)

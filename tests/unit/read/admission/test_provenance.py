@@ -59,6 +59,13 @@ def test_a_record_answers_while_it_holds(bounds: dict[str, object], reason: Reas
     assert reason in (None, decision.reason)
 
 
+@pytest.mark.parametrize("felled_by", [("deleted",), ("corrected", "deleted")])
+def test_what_was_deleted_is_no_history(felled_by: tuple[str, ...]) -> None:
+    """It is kept for audits and barred from answers, also from those about the past."""
+    (decision,) = admit([candidate(status="superseded", felled_by=felled_by)], setting(HISTORY)).decisions
+    assert (decision.role, decision.reason, decision.is_rendered) == (Role.SUPERSEDED, Reason.SUPERSEDED, False)
+
+
 def test_a_history_question_gets_what_has_expired_and_not_what_is_to_come() -> None:
     """What held is history; what will hold is none."""
     found = [candidate("past", valid_until=AT - MOMENT), candidate("to come", valid_from=AT + MOMENT, rank=1)]
