@@ -100,7 +100,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "memsyco": _sized(measure_memsyco, full={"each": None}, quick={"each": 10}),
     "lifecycle": _sized(
         measure_lifecycle,
-        full={"stories": 32, "others": 30},
+        full={"stories": 160, "others": 30},
         quick={"stories": 3, "others": 15},
     ),
     "stages": _sized(
