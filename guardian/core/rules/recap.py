@@ -18,10 +18,10 @@ from guardian.core.signature import Signature
 
 # Of the content words of a source the share that a text must have to tell it; and of the content words of a text the share that several
 # sources must account for where none does by itself. The same as of a rewording, `restate.KEPT_CONTENT`.
-TOLD = 2 / 3
+TOLD = (2, 3)
 # Of the content words still open the share that a further source must account for. Frames and joints stay open for ever.
 # Both shares are from summaries of two to five of the texts of four real banks, read among their nearest others: docs/meaning.md.
-ADDED_SHARE = 0.2
+ADDED = (1, 5)
 
 Compare = Callable[[Signature, Signature], float | None]
 TakesBack = Callable[[Signature, Signature], bool]
@@ -72,7 +72,12 @@ def find_sources(text: Signature, candidates: Sequence[Signature], *, recalls: C
 
 
 def _is_told(content: frozenset[str], there: frozenset[str]) -> bool:
-    return bool(content) and len(content & there) >= TOLD * len(content)
+    return bool(content) and _is_share(len(content & there), len(content), TOLD)
+
+
+def _is_share(part: int, whole: int, least: tuple[int, int]) -> bool:
+    """Tell whether a part is at least such a share; in whole numbers, so that nothing hangs on how a fraction is rounded."""
+    return part * least[1] >= whole * least[0]
 
 
 def _may_be_told(one: Signature, text: Signature) -> bool:
@@ -87,7 +92,7 @@ def _cover(told: Mapping[int, frozenset[str]], still_open: frozenset[str]) -> li
     while rest := [place for place in told if place not in chosen]:
         best = min(rest, key=lambda place: (-len(told[place] & still_open), place))
         added = len(told[best] & still_open)
-        if not added or added < ADDED_SHARE * len(still_open):
+        if not added or not _is_share(added, len(still_open), ADDED):
             break
         chosen.append(best)
         still_open -= told[best]

@@ -33,7 +33,7 @@ THRESHOLD = 0.75
 # the share, and the least number of them. Chosen on agents' own rewordings of questions (Memento), outside the lifecycle benchmark:
 # of 599 such pairs 0.81 restate and 0.88 recall; of unrelated pairs of five real banks no more than 0.02 % of a bank's are added.
 SLACK = 0.1
-KEPT_CONTENT = 2 / 3
+KEPT_CONTENT = (2, 3)
 KEPT_WORDS = 3
 # Letters that a word has at least which a glued prefix can take back: shorter ones are found in words that deny nothing.
 _LEAST_DENIED = 4
@@ -101,7 +101,7 @@ def _measures_differ(a: Signature, b: Signature) -> bool:
 def _keeps_content(a: Signature, b: Signature) -> bool:
     one, other = read_content(a.text), read_content(b.text)
     kept = len(one & other)
-    return kept >= KEPT_WORDS and kept >= KEPT_CONTENT * min(len(one), len(other))
+    return kept >= KEPT_WORDS and kept * KEPT_CONTENT[1] >= min(len(one), len(other)) * KEPT_CONTENT[0]
 
 
 def _takes_back_glued(words: set[str], others: set[str]) -> bool:
