@@ -32,6 +32,7 @@ from benchmarks.read import measure_read
 from benchmarks.real_grades import measure_real_grades
 from benchmarks.replay import measure_replay
 from benchmarks.report import Report
+from benchmarks.rewording import measure_rewording
 from benchmarks.sources import measure_sources
 from benchmarks.stages import measure_stages
 from benchmarks.text_to_sql import measure_text_to_sql
@@ -106,8 +107,13 @@ BENCHMARKS: dict[str, Benchmark] = {
     "memsyco": _sized(measure_memsyco, full={"each": None}, quick={"each": 10}),
     "lifecycle": _sized(
         measure_lifecycle,
-        full={"stories": 32, "others": 30},
+        full={"stories": 160, "others": 30},
         quick={"stories": 3, "others": 15},
+    ),
+    "rewording": _sized(
+        measure_rewording,
+        full={"pairs": 60_000, "sessions": 200},
+        quick={"pairs": 5_000, "sessions": 20},
     ),
     "stages": _sized(
         measure_stages,

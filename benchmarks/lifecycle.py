@@ -48,6 +48,7 @@ from guardian.store.memory import MemoryStore
 from guardian.wiring import build_identity, build_pipeline
 
 TOP, DEEP = 10, 50
+STRANGERS = 3  # unrelated texts that the agent writes down after each story
 READS_BEFORE, READS_AFTER = 6, 30
 HALF_LIFE = timedelta(days=7)
 _STEP = timedelta(hours=6)  # between two reads
@@ -85,12 +86,17 @@ HISTORIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One claim with its correction and a question, and unrelated memories with theirs."""
+    """One claim with its correction and a question, and unrelated memories with theirs.
+
+    Attributes:
+        strangers: Texts with their questions that are in no bank before the end.
+    """
 
     old: str
     new: str
     question: str
     others: tuple[tuple[str, str], ...]
+    strangers: tuple[tuple[str, str], ...] = ()
 
 
 def build_stories(folder: Path, *, stories: int, others: int) -> list[Story]:
@@ -104,8 +110,11 @@ def build_stories(folder: Path, *, stories: int, others: int) -> list[Story]:
     step = max(1, len(rows) // stories)
     built = []
     for place in range(0, len(rows), step)[:stories]:
-        seen, around = rows[place][0], [told[(place + ahead) % len(rows)] for ahead in range(1, others + 1)]
-        built.append(Story(old=seen.items[0], new=seen.items[1], question=seen.question, others=tuple(around)))
+        seen, around = rows[place][0], [told[(place + ahead) % len(rows)] for ahead in range(1, len(rows))]
+        there = {*seen.items, *(text for text, _ in around[:others])}
+        strangers = [one for one in around[others:] if one[0] not in there][:STRANGERS]
+        claim = {"old": seen.items[0], "new": seen.items[1], "question": seen.question}
+        built.append(Story(**claim, others=tuple(around[:others]), strangers=tuple(strangers)))
     return built
 
 
@@ -130,6 +139,7 @@ class Life:
     written_at: dict[str, datetime] = field(default_factory=dict)
     given: dict[str, int] = field(default_factory=dict)
     recaps: dict[str, str] = field(default_factory=dict)
+    strangers: set[str] = field(default_factory=set)
     first_way: int = 0
     events: int = 0
 
@@ -169,23 +179,32 @@ class Life:
         number += self.first_way
         text, held = write_recap(number, [self.texts[memory_id] for memory_id in given])
         sources = list(given[:held])
-        self.now += timedelta(minutes=1)
-        memory_id = hashlib.sha256(f"{self.space} recap {len(self.texts)}".encode()).hexdigest()[:12]
+        memory_id = self._name("recap")
         self.recaps[memory_id] = WAYS[number % len(WAYS)]
-        await self.write(
-            memory_id,
-            text,
-            frozenset[str]().union(*(self.holds[name] for name in sources)),
-            kind="summary" if held > 1 else "preference",
-            source={"kind": "agent", "actor": "assistant"},
-            scope={"user_id": USER, "session_id": self.session},
-            **({"parents": sources} if self.history.is_declared else {}),
-        )
+        held_words = frozenset[str]().union(*(self.holds[name] for name in sources))
+        declared = {"parents": sources} if self.history.is_declared else {}
+        await self._write_in_session(memory_id, text, held_words, kind="summary" if held > 1 else "preference", **declared)
+
+    async def note_stranger(self, text: str, question: str) -> None:
+        """Let the agent read what is nearest, and write down in the same session what it has from elsewhere."""
+        self.now += _STEP
+        await self.read(question)
+        memory_id = self._name("stranger")
+        self.strangers.add(memory_id)
+        await self._write_in_session(memory_id, text, frozenset({memory_id}), kind="preference")
 
     @property
     def session(self) -> str:
         """Every read has a session of its own."""
         return f"{self.space}-{self.now:%Y%m%dT%H}"
+
+    def _name(self, what: str) -> str:
+        return hashlib.sha256(f"{self.space} {what} {len(self.texts)}".encode()).hexdigest()[:12]
+
+    async def _write_in_session(self, memory_id: str, text: str, holds: frozenset[str], **content: Any) -> None:
+        self.now += timedelta(minutes=1)
+        source, scope = {"kind": "agent", "actor": "assistant"}, {"user_id": USER, "session_id": self.session}
+        await self.write(memory_id, text, holds, source=source, scope=scope, **content)
 
     async def _read_calibrated(self, question: str) -> list[str]:
         async def pass_on(read: Read) -> None:
@@ -222,8 +241,14 @@ class Echo:
     places: list[int] = field(default_factory=list)
     renewed: list[bool] = field(default_factory=list)
     unrelated: list[bool] = field(default_factory=list)
+    tied: list[bool] = field(default_factory=list)
     recognised: dict[str, list[bool]] = field(default_factory=dict)
     standing: dict[str, list[bool]] = field(default_factory=dict)
+
+    @property
+    def stories(self) -> list[bool]:
+        """Whether the old claim came back at all, one entry a story."""
+        return [any(self.present[place : place + READS_AFTER]) for place in range(0, len(self.present), READS_AFTER)]
 
     def note(self, life: Life, given: Sequence[str], *, is_last: bool) -> None:
         """Note one read after the correction: any memory that holds the old claim counts, whatever else it holds."""
@@ -252,16 +277,23 @@ async def live(life: Life, story: Story, echo: Echo) -> None:
     for place, (_, question) in list(enumerate(story.others))[::3]:
         life.now += _STEP
         echo.unrelated.append(any(f"other-{place}" in life.holds[memory_id] for memory_id in await life.read(question)))
+    if life.history.has_recaps and not life.history.is_declared and life.reader is Reader.GUARDIAN:
+        for text, question in story.strangers:
+            await life.note_stranger(text, question)
 
 
 async def _note_bank(life: Life, echo: Echo) -> None:
-    """Note which recaps got a parent, by their way of wording, and which recaps of the old claim still stand in the bank."""
+    """Note which recaps and strangers got a parent, recaps by their way of wording, and which recaps of the old claim still stand."""
     async for point in life.store.iter_points():
         memory_id = point.payload.get("memory_id", "")
-        if point.payload["point"] != PointKind.RECORD or memory_id not in life.recaps:
+        if point.payload["point"] != PointKind.RECORD or memory_id not in life.recaps.keys() | life.strangers:
+            continue
+        is_inferred = orjson.loads(point.payload["lineage"]).get("pv") == "inferred"
+        if memory_id in life.strangers:
+            echo.tied.append(is_inferred)
             continue
         way = life.recaps[memory_id].removeprefix("framed ").split("-")[0]
-        echo.recognised.setdefault(way, []).append(orjson.loads(point.payload["lineage"]).get("pv") == "inferred")
+        echo.recognised.setdefault(way, []).append(is_inferred)
         if OLD in life.holds[memory_id]:
             sort = "of it alone" if life.holds[memory_id] == {OLD} else "joined with others"
             echo.standing.setdefault(sort, []).append(Status(point.payload["status"]) in STANDING)
@@ -296,7 +328,7 @@ async def measure_stories(report: Report, stories: Sequence[Story], embedder: Em
     texts = [
         text
         for story in stories
-        for text in (story.old, story.new, story.question, *(one for pair in story.others for one in pair))
+        for text in (story.old, story.new, story.question, *(one for pair in (*story.others, *story.strangers) for one in pair))
     ]
     advance("embedding")
     await embedder.embed(list(dict.fromkeys(texts)))
@@ -308,7 +340,9 @@ async def measure_stories(report: Report, stories: Sequence[Story], embedder: Em
             advance(f"{reader.value}, {history.name}")
             echo = await _live_all(stories, reader, history, embedder)
             _report(report, reader, history, echo, plain)
-    report.notes.append("reads of one story hang together: their intervals are too narrow, those of the last read are not")
+    report.notes.append(
+        "reads of one story hang together: their intervals are too narrow, those of stories and of the last read are not"
+    )
 
 
 async def _live_all(stories: Sequence[Story], reader: Reader, history: History, embedder: Embedder) -> Echo:
@@ -338,6 +372,7 @@ def _report(report: Report, reader: Reader, history: History, echo: Echo, plain:
     aim = Aim(value=0.03 if history.has_recaps and not history.is_declared else 0.0, is_ceiling=True) if is_guarded else None
     shares = {
         "old family in the top 10": (echo.present, aim),
+        "stories in which it came back": (echo.stories, aim),
         "old family in the last read": (echo.at_last, aim),
         "new claim in the top 10": (echo.renewed, None),
         "unrelated memory found": (echo.unrelated, None),
@@ -350,6 +385,9 @@ def _report(report: Report, reader: Reader, history: History, echo: Echo, plain:
         for what, by_sort in (("recaps given a parent", found), ("recaps still standing in the bank", echo.standing)):
             for sort, hits in sorted(by_sort.items()):
                 report.add_estimate(f"{reader.value}, {name}: {what}, {sort}", estimate_share(sum(hits), len(hits)))
+    if echo.tied:
+        what = "unrelated writes given a parent"
+        report.add_estimate(f"{reader.value}, {name}: {what}", estimate_share(sum(echo.tied), len(echo.tied)))
     recall = sum(echo.unrelated) / len(echo.unrelated)
     key = name.split(",")[0]
     if reader is Reader.PLAIN:

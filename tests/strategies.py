@@ -30,6 +30,7 @@ from guardian.core.model import (
     Written,
 )
 from tests.reference.forge import (
+    JOINED,
     SESSIONS,
     START,
     SUBJECTS,
@@ -144,6 +145,32 @@ def echo(forge: Forge) -> None:
         forge.make(Linked, space=space, memory_id=recap, remove=(memory_id,), authority=USER)
 
 
+def join(forge: Forge) -> None:
+    """Read two memories in a session, write both down there as one without parents, and perhaps correct or cut off one of the two."""
+    space, draw = forge.space(), forge.draw
+    one, other, summary = draw(st.lists(memory_ids, min_size=3, max_size=3, unique=True))
+    session_id, at, joined = draw(st.sampled_from(SESSIONS)), draw(times), draw(st.sampled_from((0, 0, 1, 2)))
+    rows = ((0, 3), (6, 0), (3, 6))[joined]
+    for memory_id, row in zip((one, other), rows, strict=True):
+        forge.write(space=space, memory_id=memory_id, text=TEXTS[row + draw(st.sampled_from((0, 0, 1)))], supersedes=())
+    forge.make(Read, ref=forge.ref(at), space=space, retrieved=(one, other), session_id=session_id)
+    forge.write(
+        space=space,
+        memory_id=summary,
+        text=JOINED[joined],
+        parents=draw(st.sampled_from((None, None, ()))),
+        source=AGENT,
+        scope=Scope(session_id=session_id),
+        observed_at=at + timedelta(minutes=draw(st.sampled_from((0, 1, 60)))),
+        supersedes=(),
+    )
+    match draw(st.integers(0, 2)):
+        case 1:
+            forge.make(Linked, space=space, memory_id=summary, remove=(other,), authority=USER)
+        case 2:
+            forge.correct(space=space, targets=(one,), authority=USER)
+
+
 def subject_twice(forge: Forge) -> None:
     """Correct one subject twice, each time with memories named beside it."""
     space, subject = forge.space(), forge.draw(st.sampled_from(SUBJECTS))
@@ -218,7 +245,7 @@ def induced_again(forge: Forge) -> None:
 MOTIFS: tuple[Callable[[Forge], Any], ...] = (
     Forge.write, Forge.write, Forge.write, Forge.write, Forge.write,
     Forge.correct, Forge.correct, Forge.correct_inline, Forge.retract, Forge.judge, Forge.link, judged_twice,
-    read, delete, erase, twins, cascade, echo, update_in_place, subject_twice, fork_of_corrections, loop_of_corrections,
+    read, delete, erase, twins, cascade, echo, join, update_in_place, subject_twice, fork_of_corrections, loop_of_corrections,
     chain_of_recaps, lend_a_name, Forge.induce, induced_again,
 )  # fmt: skip
 

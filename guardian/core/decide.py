@@ -16,6 +16,7 @@ from guardian.core.claim import digest_subject
 from guardian.core.decision import Decision
 from guardian.core.fact import Correction, build_event_key, build_fact_id, build_retraction_id
 from guardian.core.intake import take_in
+from guardian.core.likeness import bind_find_sources, bind_restates
 from guardian.core.model import (
     Audited,
     Calibrated,
@@ -47,7 +48,6 @@ from guardian.core.rules.provenance import (
     set_declared_edges,
 )
 from guardian.core.rules.reach import build_openings, derive_reach, set_marks
-from guardian.core.rules.restate import build_signature, restates
 from guardian.core.rules.standing import rank_revisions
 from guardian.core.rules.utility import rate_records
 from guardian.core.snapshot import Snapshot
@@ -209,11 +209,9 @@ def _settle_texts(decision: Decision) -> None:
     for memory_id in sorted(world.touched):
         set_declared_edges(world, memory_id)
 
-    def compare(text: str, other: str) -> float | None:
-        return restates(build_signature(text), build_signature(other), threshold=policy.restate_threshold)
-
+    compare, find = bind_restates(policy), bind_find_sources(policy)
     for memory_id in sorted(world.touched):
-        infer_edges(world, memory_id, policy, compare)
+        infer_edges(world, memory_id, policy, compare, find)
     for memory_id in sorted(intake.changed):
         _resolve_children(world, memory_id)
     _drop_unnamed(world)

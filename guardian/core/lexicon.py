@@ -85,3 +85,42 @@ PORTUGUESE = _words("o é em ao não são uma à pelo pela você")
 SPANISH = _words("el los las y del una con al es su")
 
 ROMAN = _words("II III IV VI VII VIII IX XI XII")
+
+# Prefixes that take back the word they are joined to by a hyphen: `non-fiction`, `nicht-öffentlich`, `не-эксперт`.
+PRIVATIVES = _words("non not nicht no não не")
+# And those that are glued to it; read only beside a text that has the word without one.
+GLUED_PRIVATIVES = ("non", "un", "in", "im", "il", "ir", "dis", "nicht", "des", "dés", "не", "без", "бес")  # noqa: RUF001 - Cyrillic
+# Words that only look as if one were there: `inside` takes back no side.
+UNDENYING = _words(
+    """
+    import imports impact impress improve improves income incomes increase increases indoor indoors inform informs inside insight insights
+    instead intend intends intent invest invests unless until discount discounts discover discovers discuss display displays dispose
+    disease distress infer
+    """
+)
+
+# Words that any statement may have: they tell nothing about what is stated. English, then the languages of the negations above;
+# those of one letter are left out by their length.
+FUNCTION_WORDS = _words(
+    """
+    an the this that these those it its he she they them their his her him me my we us our you your who whom whose which what when where
+    why how is are was were be been being am do does did done doing have has had having will would shall should can could may might must
+    and or but nor so yet if then than as at by for from in into of off on onto out over to up upon with within about above across after again
+    against along among around before behind below beneath beside besides between beyond during except like near outside per since through
+    throughout toward towards under via while because though although however also too very more most much many some any all each every both
+    either other another such same own just only even still already there here
+    not no never none non without cannot
+    """
+) | _words(
+    """
+    der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden hat haben ich du er sie es wir ihr
+    mein dein sein sich in im an am auf aus bei mit von vom zu zum zur für über unter nach vor als wie dass nicht kein keine auch sehr nur
+    le la les un une des du de et ou mais est sont était ont je tu il elle on nous vous ils elles son sa ses ce cette ces qui que qu se
+    ne pas en dans par pour sur avec sans au aux plus très
+    el los las unos unas pero es son era fue ha han yo él ella su sus lo al del con sin por para como más muy no se
+    os as um uma ou mas são foi ele ela seu sua ao da do das dos na no nas nos em com sem por para mais muito não
+    il lo gli uno sono era ha hanno lui lei suo sua di del della dei delle da dal in nel nella con su per tra fra che più molto non si
+    или но во на ко от до из за по под над при для как что это этот эта эти он она они её их был была было есть не
+    من في على إلى عن مع هذا هذه التي الذي أو ثم أن لا لم
+    """
+)

@@ -13,6 +13,7 @@ does not.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
@@ -69,7 +70,23 @@ _NOT_KOREAN = re.compile("않|없|못[하해했한]")
 _HAN_NUMBER = re.compile("(?!十分)[〇二三四五六七八九十百千万萬亿億两兩]+")
 
 
-def read_marks(text: str, normalized: str) -> tuple[frozenset[str], frozenset[str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denial:
+    """What a text denies, as far as its words show.
+
+    Attributes:
+        is_whole: Whether a word of negation stands by itself (`not`, `nie`, `без`); what it reaches is not known, so it counts for the whole text.
+        words: Words that a prefix takes back, in lower case: of `non-fiction` it is `fiction`. They say something only to a text that has them.
+    """
+
+    is_whole: bool = False
+    words: frozenset[str] = frozenset()
+
+
+NO_DENIAL = Denial()
+
+
+def read_marks(text: str, normalized: str) -> tuple[frozenset[str], frozenset[str], Denial]:
     """Read the marks and the units of a text.
 
     Args:
@@ -77,32 +94,30 @@ def read_marks(text: str, normalized: str) -> tuple[frozenset[str], frozenset[st
         normalized: The same in lower case without punctuation; asked for its words only.
 
     Returns:
-        The marks as `kind:value`, and the canonical names of the units that stand with a number.
+        The marks as `kind:value`, the canonical names of the units that stand with a number, and what is denied.
     """
     reading = _Reading(text)
     if reading.has_no and (lexicon.PORTUGUESE.isdisjoint(words := set(normalized.split())) or words & lexicon.SPANISH):
-        reading.marks.add(NEGATED)
-    if not text.isascii():
-        _read_han(text, reading.marks)
-    return frozenset(reading.marks), frozenset(reading.units)
+        reading.negate()
+    if not text.isascii() and _read_han(text, reading.marks):
+        reading.negate()
+    denial = Denial(is_whole=reading.is_negated, words=frozenset(reading.denied))
+    return frozenset(reading.marks), frozenset(reading.units), denial if denial != NO_DENIAL else NO_DENIAL
 
 
-def _read_han(text: str, marks: set[str]) -> None:
-    """Add the marks of scripts that are written without spaces."""
+def _read_han(text: str, marks: set[str]) -> bool:
+    """Add the numbers of scripts that are written without spaces; tell whether they negate."""
     if _HAN.search(text):
         marks.update(f"number:{run}" for run in _HAN_NUMBER.findall(text))
     if _KANA.search(text):
-        is_negated = _NOT_JAPANESE.search(text)
-    else:
-        is_negated = _NOT_CHINESE.search(text) or (_HANGUL.search(text) and _NOT_KOREAN.search(text))
-    if is_negated:
-        marks.add(NEGATED)
+        return _NOT_JAPANESE.search(text) is not None
+    return bool(_NOT_CHINESE.search(text) or (_HANGUL.search(text) and _NOT_KOREAN.search(text)))
 
 
 class _Reading:
     """One pass over the tokens of a text; holds the number that the next word may extend (`twenty` five)."""
 
-    __slots__ = ("end", "has_no", "is_shouted", "marks", "number", "previous", "start", "text", "units")
+    __slots__ = ("denied", "end", "has_no", "is_negated", "is_shouted", "marks", "number", "previous", "start", "text", "units")
 
     def __init__(self, text: str) -> None:
         self.marks: set[str] = set()
@@ -110,6 +125,8 @@ class _Reading:
         self.number: str | None = None
         self.previous = ""
         self.has_no = False
+        self.is_negated = False
+        self.denied: set[str] = set()
         self.text = text = take_dating(text, self.marks)
         self.is_shouted = text.isupper()
         self.marks.update(f"currency:{sign}" for sign in _CURRENCY.findall(text))
@@ -120,18 +137,28 @@ class _Reading:
             self._read_token(found[0])
         self._close_number()
 
+    def negate(self) -> None:
+        """Note a word of negation that stands by itself."""
+        self.is_negated = True
+        self.marks.add(NEGATED)
+
     def _read_token(self, token: str) -> None:
         if token.isalpha():
             self._read_word(token)
         elif _DIGIT.search(token):
             self._read_digits(token.removesuffix("'s"))
         elif token.lower().endswith("n't"):
-            self.marks.add(NEGATED)
+            self.negate()
         else:
             self._read_joined(token)
 
     def _read_joined(self, token: str) -> None:
         """Read `non-smoking`, `twenty-five`, `Team-A`; the letters of `U.S.`, `T-shirt` and `O'Brien` name nothing."""
+        prefix, _, denied = token.partition("-")
+        if prefix.lower() in lexicon.PRIVATIVES and len(denied) > 1 and denied.lower() != "one":
+            self.marks.add(NEGATED)
+            self.denied.update(word.casefold() for word in _JOIN.split(denied))
+            token = denied
         head, _, last = token.replace("_", "-").rpartition("-")
         for word in _JOIN.split(head or last):
             if len(word) > 1:
@@ -165,9 +192,9 @@ class _Reading:
             self.has_no = self.has_no or not is_numero
         elif word in lexicon.NEGATIONS:
             if word != "not" or not self.text.startswith((" only", " just"), self.end):
-                self.marks.add(NEGATED)
+                self.negate()
         elif word in lexicon.FOREIGN_NEGATIONS and not token.isupper():
-            self.marks.add(NEGATED)
+            self.negate()
 
     def _read_name(self, token: str, word: str) -> None:
         """Read a Roman numeral and a month that stands alone, both by their capitals."""

@@ -12,7 +12,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from guardian.core.mark import MarkKind, read_marks
+from guardian.core.content import forget_content
+from guardian.core.mark import NEGATED, NO_DENIAL, Denial, MarkKind, read_marks
 
 # Longer texts are not cached: bounds the cache to about 100 MB when every text is as long as that.
 _CACHED_CHARS = 1024
@@ -40,11 +41,18 @@ class Signature:
         text: NFKC, case-folded, digits of every script as ASCII, punctuation as single spaces. May be empty.
         marks: `kind:value` of everything that a restatement must share, such as `number:16.5` or `negation:not`.
         units: Known units that stand with a number. Naming none contradicts nothing; naming another does.
+        denial: What it denies; its mark among `marks` tells only that it denies something.
     """
 
     text: str
     marks: frozenset[str]
     units: frozenset[str] = frozenset()
+    denial: Denial = NO_DENIAL
+
+    @property
+    def figures(self) -> frozenset[str]:
+        """The marks without that of negation, of which `denial` tells more."""
+        return self.marks - {NEGATED}
 
     def names(self, kind: MarkKind) -> bool:
         """Tell whether the text has a mark of `kind`."""
@@ -59,13 +67,13 @@ def build_signature(text: str) -> Signature:
 def forget_signatures() -> None:
     """Forget every cached signature and the text it was built of: one of them was erased."""
     _build_cached.cache_clear()
+    forget_content()
 
 
 def _build(text: str) -> Signature:
     unified = _unify(text)
     normalized = _normalize(unified)
-    marks, units = read_marks(unified, normalized)
-    return Signature(normalized, marks, units)
+    return Signature(normalized, *read_marks(unified, normalized))
 
 
 _build_cached = lru_cache(maxsize=_CACHED_TEXTS)(_build)

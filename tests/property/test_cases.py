@@ -52,6 +52,27 @@ async def test_rewordings_are_one_family_with_one_origin(bank: Bank) -> None:
         assert Slot.FACTS.value not in row["slots"]
 
 
+async def test_an_undeclared_summary_falls_with_any_of_its_sources(bank: Bank) -> None:
+    """A summary written after a read, naming nothing, is of both families: a correction of either withholds it, in every order."""
+    events = [
+        written("old", "The person likes quiet jazz clubs", src="user", kind="preference"),
+        written("other", "The person travels by night train", src="user", kind="preference"),
+        read(["old", "other"], session="talk", t=1),
+        written(
+            "sum", "Known: the person likes quiet jazz clubs; also travels by night train", session="talk", kind="summary", t=2
+        ),
+        written("new", "The person prefers loud rock concerts", src="user", kind="preference", t=3),
+        corrected("old", replacement="new", t=4),
+    ]
+    await bank.send(*events[:4])
+    row = await bank.row("sum")
+    assert (row["provenance"], row["parents"], row["roots"]) == ("inferred", ["old", "other"], ["old", "other"])
+    await bank.send(*events[4:])
+    felled = await bank.row("sum")
+    assert (felled["status"], [reason["mixed"] for reason in felled["reasons"]]) == ("superseded", [True])
+    assert (await bank.row("other"))["status"] == "active"
+
+
 async def test_an_agents_own_claim_stays_its_own(bank: Bank) -> None:
     """Fifty paraphrases over six days make one family of one origin, never verified, with a utility that does not rise."""
     await bank.send(written("h1", "The operator prefers blue labels", grade=0.5))

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from guardian.core.model import Linked, Read, SourceKind
 from tests.reference.facts import Facts
-from tests.reference.policy import ReferencePolicy, Restates
+from tests.reference.policy import ReferencePolicy, Restates, Wording
+from tests.reference.recap import find_sources
 from tests.reference.revisions import Node, Revision, Unseen
 
 
@@ -24,13 +25,13 @@ def in_force(revisions: list[Revision], time: datetime) -> Revision:
     return next((each for each in reversed(revisions) if each.observed_at <= time), revisions[0])
 
 
-def build_edges(facts: Facts, memories: dict[str, list[Revision]], policy: ReferencePolicy, restates: Restates) -> Edges:
+def build_edges(facts: Facts, memories: dict[str, list[Revision]], policy: ReferencePolicy, wording: Wording) -> Edges:
     """Find the parents of every revision of a space."""
     edges = Edges(parents={}, provenance={})
     for revisions in memories.values():
         before: Revision | None = None
         for each in revisions:
-            _place(each, before, edges, facts=facts, memories=memories, policy=policy, restates=restates)
+            _place(each, before, edges, facts=facts, memories=memories, policy=policy, wording=wording)
             before = each
     return edges
 
@@ -43,7 +44,7 @@ def _place(
     facts: Facts,
     memories: dict[str, list[Revision]],
     policy: ReferencePolicy,
-    restates: Restates,
+    wording: Wording,
 ) -> None:
     revisions = memories[each.memory_id]
     anchor = next((r for r in reversed(revisions) if r.parents is not None and r.age <= each.age), None)
@@ -61,10 +62,12 @@ def _place(
             inferred = edges.parents[before]
         else:
             barred = removed | {each.memory_id}
-            found = _same_source(each, barred, memories, restates) or _recap(
-                each, barred, facts.reads, memories=memories, policy=policy, restates=restates
+            found = _same_source(each, barred, memories, wording.restates)
+            inferred = (
+                frozenset({found})
+                if found
+                else find_sources(each, _read_before(each, barred, facts.reads, memories, policy), wording)
             )
-            inferred = frozenset({found} if found else ())
     edges.parents[each] = inferred
     if inferred:
         edges.provenance[each] = "inferred"
@@ -105,36 +108,23 @@ def _same_source(each: Revision, barred: set[str], memories: dict[str, list[Revi
     return min(restated, key=seniority, default=None)
 
 
-def _recap(
-    each: Revision,
-    barred: set[str],
-    reads: list[Read],
-    *,
-    memories: dict[str, list[Revision]],
-    policy: ReferencePolicy,
-    restates: Restates,
-) -> Revision | None:
-    """Give the retrieved record that an agent's text restates most, of those its session had just read."""
+def _read_before(
+    each: Revision, barred: set[str], reads: list[Read], memories: dict[str, list[Revision]], policy: ReferencePolicy
+) -> set[Revision]:
+    """Give the records that the session of an agent's text had just read."""
     session = each.scope.session_id if each.scope else None
     if each.source_kind is not SourceKind.AGENT or session is None:
-        return None
+        return set()
     earliest = each.observed_at - policy.session_window
     read_before = [r for r in reads if r.session_id == session and earliest <= r.ref.time <= each.observed_at]
     latest = sorted(read_before, key=lambda read: read.ref.order)[-policy.session_reads :]
-    candidates = {
+    found = {
         in_force(memories[name], read.ref.time)
         for read in latest
         for name in read.retrieved
         if name in memories and name not in barred
     }
-    similar = [
-        (-similarity, other.memory_id, other.observed_at, other.revision, other)
-        for other in candidates
-        if not other.erased
-        and other.observed_at <= each.observed_at
-        and (similarity := _similarity(each, other, restates)) is not None
-    ]
-    return min(similar)[-1] if similar else None
+    return {other for other in found if not other.erased and other.observed_at <= each.observed_at}
 
 
 def _similarity(each: Revision, other: Revision, restates: Restates) -> float | None:

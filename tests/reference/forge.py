@@ -47,6 +47,12 @@ TEXTS = (
     "Depot Alder does not own the blue trailer",
     "The caf\u00e9 opens at 8", "The cafe\u0301 opens at 8", "The caf\u00e9 opens at 9",
 )  # fmt: skip
+# Each joins the first texts of two lines; the last denies what one of them says.
+JOINED = (
+    "Summary: kiln 4 fires at 900 degrees; the blue trailer is owned by depot Alder",
+    "Known: the caf\u00e9 opens at 8, and kiln 4 fires at 900 degrees",
+    "Depot Alder owns the blue trailer, and the caf\u00e9 does not open at 8",
+)
 
 # Who writes cards, and by which prompt; who may not.
 INDUCERS = ("/guardian/inducer", "/guardian/inducer", "/guardian/inducer/eu", "/guardian/inducers", "/one")

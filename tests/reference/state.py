@@ -1,7 +1,7 @@
 """The meaning of a set of events, recomputed from scratch: slow, plain, and written apart from the package.
 
-Nothing here is incremental and nothing is shared with the package but its event dataclasses, the predicate that
-tells whether one text restates another, and the table of what kinds and sources allow. Every rule is a definition over explicit sets, to be read beside
+Nothing here is incremental and nothing is shared with the package but its event dataclasses, how the words of a text are read and
+compared, and the table of what kinds and sources allow. Every rule is a definition over explicit sets, to be read beside
 `docs/meaning.md`. Costs about the cube of the number of records: meant for up to some 60 of them.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from functools import cache
 from typing import Any, Literal
 
 from guardian.core.model import Calibrated, Deleted, Event, Status
@@ -20,7 +19,7 @@ from tests.reference.felling import fell
 from tests.reference.inductions import find_inductions
 from tests.reference.lineage import build_lineage, lower_sources
 from tests.reference.permissions import Permissions, write_permission
-from tests.reference.policy import ReferencePolicy, Restates, default_restates
+from tests.reference.policy import ReferencePolicy, Restates, Wording, default_restates
 from tests.reference.revisions import Revision, build_revisions, format_time
 from tests.reference.utility import assign_verdicts, last_calibration, score
 
@@ -44,7 +43,7 @@ def compute_state(
     """
     rows: list[Row] = []
     for space, members in sorted(split_spaces(events).items()):
-        rows.extend(_space_rows(space, members, policy or ReferencePolicy(), cache(restates), calibration))
+        rows.extend(_space_rows(space, members, policy or ReferencePolicy(), Wording(restates), calibration))
     return rows
 
 
@@ -52,12 +51,12 @@ def _space_rows(
     space: str,
     events: list[Event],
     policy: ReferencePolicy,
-    restates: Restates,
+    wording: Wording,
     calibration: Calibrated | Literal["last", "settings"],
 ) -> list[Row]:
     facts = gather_facts(events, policy)
     memories = build_revisions(facts)
-    edges = build_edges(facts, memories, policy, restates)
+    edges = build_edges(facts, memories, policy, wording)
     lineage = build_lineage(edges, policy.max_roots)
     source_kinds = lower_sources(edges.parents)
     inductions = find_inductions(facts.inductions, memories, facts.erased_until)

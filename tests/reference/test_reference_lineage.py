@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 from guardian.core.model import Source, SourceKind
-from tests.reference.policy import ReferencePolicy
+from tests.reference.policy import ReferencePolicy, default_restates
 from tests.reference.story import Story
 
 
@@ -21,6 +21,21 @@ def test_rewordings_read_in_the_session_are_one_family() -> None:
     assert all(row["roots"] == ["m1"] for row in rows.values())
     assert {rows["m2"]["provenance"], rows["m3"]["provenance"]} == {"inferred", "declared"}
     assert rows["m2"]["parents"] == ["m1"]
+
+
+def test_a_summary_of_what_was_read_is_of_every_family_it_joins() -> None:
+    """What neither source accounts for alone has both as parents, and falls with either, mixed; a third text is no parent."""
+    story = Story()
+    story.write("m", "Kiln 4 fires at 900", source="user")
+    story.write("n", "Depot Alder owns the blue trailer", source="user")
+    story.write("o", "The hall has a red roof", source="user")
+    story.read("m", "n", "o", t=1, session="s")
+    story.write("r", "Kiln 4 fires at 900; depot Alder owns the blue trailer", t=2, source="agent", session="s")
+    row = story.row("r", restates=default_restates)
+    assert (row["parents"], row["roots"], row["provenance"]) == (["m", "n"], ["m", "n"], "inferred")
+    story.correct("n", "o", t=3)
+    row = story.row("r", restates=default_restates)
+    assert (row["status"], [reason["mixed"] for reason in row["reasons"]]) == ("superseded", [True])
 
 
 def test_an_agents_own_paraphrases_verify_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from benchmarks.memsyco_rows import Policy, Seen, Solution, Turn, build_bank, lo
 from benchmarks.recaps import FRAMES, WAYS, reword, reword_freely, strip_frame, write_recap
 from benchmarks.report import Report
 from benchmarks.reversal import Stance, find_reversals, list_stances, list_texts, says_change
+from benchmarks.rewording import measure_rewording
 from guardian.errors import ConfigError
 from guardian.ports import Fence
 from guardian.read import Calibrator, Task
@@ -314,6 +316,16 @@ class TestLifecycle:
         assert await life.read(STORY.question) == [old]
         await store.close()
 
+    @pytest.mark.parametrize(
+        ("text", "share"), [("User paints boats in spring.", 0), ("User prefers figs for lunch, says the list.", 1)]
+    )
+    async def test_what_the_agent_has_from_elsewhere_is_counted_by_its_parents(self, text: str, share: float) -> None:
+        """A text that nobody gave it has none; one that says what was just read has one, so the figure can fail."""
+        report = Report(name="lifecycle", title="one story")
+        story = replace(STORY, strangers=((text, "Which figs for lunch?"),))
+        await measure_stories(report, [story], WordEmbedder(), ignore)
+        assert figure(report, "Guardian, recapped, undeclared: unrelated writes given a parent") == share
+
     async def test_a_recap_holds_what_its_sources_hold(self) -> None:
         """Also over two steps: this is how the benchmark knows the old family when Guardian does not."""
         embedder, echo = WordEmbedder(), Echo()
@@ -334,9 +346,62 @@ class TestLifecycle:
         stories = build_stories(tmp_path, stories=2, others=3)
         assert len(stories) == 2
         assert all(len(story.others) == 3 and story.old != story.new for story in stories)
+        assert all(not story.strangers for story in stories)  # every other row says what is in the bank
 
 
-@pytest.mark.parametrize("name", ["memsyco", "lifecycle"])
+class TestRewording:
+    """Rewordings, pairs and summaries of real texts."""
+
+    async def test_a_rewording_is_told_from_another_question(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What an agent says again is found, another's question is not; a summary has all it joins."""
+        monkeypatch.setenv("GUARDIAN_REAL_DATA", str(tmp_path))
+        sports = [("chess", "Bergen"), ("tennis", "Oaxaca"), ("rowing", "Kyoto"), ("judo", "Lagos")]
+        plans = [
+            {
+                "case": f"When did {city} open its {sport} hall?",
+                "plan": plan_of(f"Find the year in which the {sport} hall of {city} opened."),
+            }
+            for sport, city in sports
+        ]
+        things = [f"{city} {verb} {thing}" for city, verb, thing in zip(CITIES, VERBS, THINGS, strict=True)]
+        write_lines(tmp_path / "memento" / "memory.jsonl", [*plans, {"case": "Why?", "plan": "no plan"}])
+        write_lines(tmp_path / "mcp_memory_graph" / "v1.jsonl", [{"name": "notes", "observations": things}])
+        rows = [
+            ROWS[1] | {"task": "personalized_memory_use", "memory": {"policy": "use", "items": items([text])}} for text in things
+        ]
+        write_lines(tmp_path / "memsyco-bench" / "rows.jsonl", rows)
+        (tmp_path / "truthfulqa").mkdir()
+        (tmp_path / "truthfulqa" / "tqa_K650.csv").write_text("Best Answer\n" + "\n".join(things))
+        report = await measure_rewording(pairs=100, sessions=3, advance=ignore)
+        assert figure(report, "an agent's rewordings of questions: recalls") == 1
+        assert figure(report, "the same, each with another's question: recalls") == 0
+        assert figure(report, "pairs of notes of a project: recalls") == 0
+        assert figure(report, "answers of TruthfulQA: 3 joined, any texts read: all found") == 1
+        assert figure(report, "personal memories: not read, any texts read: given a parent") == 0
+
+
+CITIES = ("Bergen", "Oaxaca", "Kyoto", "Lagos", "Turin", "Quito", "Hanoi", "Perth", "Dakar", "Lyon", "Osaka", "Porto")
+VERBS = ("exports", "plants", "melts", "paints", "weaves", "brews", "prints", "carves", "ships", "bakes", "roasts", "bottles")
+THINGS = ("herring", "agave", "copper", "murals", "kente", "lager", "maps", "masks", "grain", "bread", "coffee", "wine")
+
+
+def plan_of(step: str) -> str:
+    """Give a plan of one step, as a model writes it."""
+    return orjson.dumps({"plan": [{"id": 1, "description": step}]}).decode()
+
+
+def items(texts: Sequence[str]) -> list[dict[str, str]]:
+    """Give the memory items of a row."""
+    return [{"content": text, "type": "preference", "status": "active"} for text in texts]
+
+
+def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows as lines of JSON, with the folder."""
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+
+
+@pytest.mark.parametrize("name", ["memsyco", "lifecycle", "rewording"])
 async def test_without_data_it_is_skipped_with_a_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line names the variable to set."""
     monkeypatch.delenv("GUARDIAN_REAL_DATA", raising=False)

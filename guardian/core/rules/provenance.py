@@ -1,12 +1,12 @@
 """Provenance: which records a record derives from, as declared, as linked by hand, or as inferred.
 
-Inference knows two ways only: the same source ref restated, and a text that an agent read in its session and wrote again.
+Inference knows two ways only: the same source ref restated, and texts that an agent read in its session and wrote again.
 Independent outside sources are never tied together for saying the same thing. See the design, 4.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from guardian.core.claim import digest_subject
@@ -17,6 +17,8 @@ from guardian.core.policy import Policy
 from guardian.core.world import World
 
 Restates = Callable[[str, str], float | None]
+# Gives the places of the texts that a text writes down again, each with its similarity; the order of the texts decides ties.
+FindSources = Callable[[str, Sequence[str]], Sequence[tuple[int, float]]]
 
 
 def inherit_fields(world: World, memory_id: str) -> None:
@@ -101,7 +103,7 @@ def _name_provenance(names: set[str], added: set[str], removed: set[str], has_an
     return "declared" if has_anchor else "none"
 
 
-def infer_edges(world: World, memory_id: str, policy: Policy, restates: Restates) -> None:
+def infer_edges(world: World, memory_id: str, policy: Policy, restates: Restates, find_sources: FindSources) -> None:
     """Set the final edges of each revision of a memory: the declared ones, or where there are none the inferred ones."""
     inherited: tuple[Edge, ...] = ()
     for node in world.revisions(memory_id):
@@ -110,14 +112,10 @@ def infer_edges(world: World, memory_id: str, policy: Policy, restates: Restates
         else:
             kept = () if node.has_anchor else inherited
             edges = tuple(e for e in kept if e.memory_id not in node.removed_parents)
-            edges = edges or _infer(world, node, policy, restates)
+            edges = edges or _infer_same_source(world, node, restates) or _infer_session(world, node, policy, find_sources)
             inherited = edges
             node.provenance = "inferred" if edges else node.provenance
         world.set_edges(node, edges)
-
-
-def _infer(world: World, node: Node, policy: Policy, restates: Restates) -> tuple[Edge, ...]:
-    return _infer_same_source(world, node, restates) or _infer_session(world, node, policy, restates)
 
 
 def _place(node: Node) -> tuple[datetime, str, str]:
@@ -157,29 +155,34 @@ def _has_ref(node: Node, ref: str) -> bool:
     return node.claimed_source is not None and node.claimed_source.ref == ref
 
 
-def _infer_session(world: World, node: Node, policy: Policy, restates: Restates) -> tuple[Edge, ...]:
+def _infer_session(world: World, node: Node, policy: Policy, find_sources: FindSources) -> tuple[Edge, ...]:
     session = node.scope.session_id if node.scope is not None else None
     is_agent = node.claimed_source is not None and node.claimed_source.kind is SourceKind.AGENT
     if session is None or not is_agent:
         return ()
+    candidates = _find_read_texts(world, node, session, policy)
+    known = [other for other in candidates if world.whole(other)]
+    if not candidates or not world.whole(node) or len(known) < len(candidates):
+        return ()  # asked for; this answer is not used
+    assert node.text is not None
+    found = find_sources(node.text, [other.text or "" for other in known])
+    edges = [Edge(known[place].memory_id, known[place].id, "inferred", None, round(share, 4)) for place, share in found]
+    return tuple(sorted(edges, key=lambda edge: (edge.memory_id, edge.node_id)))
+
+
+def _find_read_texts(world: World, node: Node, session: str, policy: Policy) -> list[Node]:
+    """Give the records that the latest reads of a session gave before a write of it, by memory and age."""
     at = node.order[0]
     reads = sorted(
         (r for r in world.reads_of_session(session) if _is_within(r.ref.time, at, policy)), key=lambda read: read.ref.order
     )
-    latest = reads[max(0, len(reads) - policy.session_reads) :]
     candidates: dict[str, Node] = {}
-    for read in latest:
+    for read in reads[max(0, len(reads) - policy.session_reads) :]:
         for memory_id in read.retrieved:
             found = _find_read_text(world, memory_id, read.ref.time)
             if found is not None and _is_candidate(node, found) and found.order[0] <= at:
                 candidates[found.id] = found
-    scored = [
-        (similarity, other) for other in candidates.values() if (similarity := _compare(world, node, other, restates)) is not None
-    ]
-    if not scored:
-        return ()
-    similarity, best = min(scored, key=lambda pair: (-pair[0], pair[1].memory_id, *pair[1].order))
-    return (Edge(best.memory_id, best.id, "inferred", None, round(similarity, 4)),)
+    return sorted(candidates.values(), key=lambda other: (other.memory_id, *other.order))
 
 
 def _find_read_text(world: World, memory_id: str, at: datetime) -> Node | None:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from guardian.core.model import Event
+from guardian.core.model import Event, Slot
 from guardian.core.policy import Policy
 from guardian.core.rules.provenance import find_reopened, resolve_parent
 from guardian.core.world import World
@@ -141,3 +141,47 @@ def test_a_destroyed_text_is_no_inferred_parent() -> None:
     ]
     world = build_world(*events)
     assert (parents(world, "r"), parents(world, "d")) == ([], [("m", "declared")])
+
+
+TRAILER = "Depot Alder owns the blue trailer"
+BOTH = "Summary: kiln 4 fires at 900; depot Alder owns the blue trailer"
+JOIN = [
+    written("m", KILN, src="user", t=0),
+    written("n", TRAILER, src="user", t=0),
+    read(["m", "n"], session="q", t=1),
+    written("r", BOTH, session="q", t=2),
+]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_a_summary_has_all_that_it_joins_in_every_order(order: tuple[int, ...]) -> None:
+    """Both texts are inferred parents, each with its share, whichever of the four events comes last; the family is of both."""
+    node = revision(build_world(*[JOIN[index] for index in order]), "r")
+    assert [(edge.memory_id, edge.how) for edge in node.edges] == [("m", "inferred"), ("n", "inferred")]
+    assert all(edge.similarity is not None and 0 < edge.similarity <= 1 for edge in node.edges)
+    assert (node.roots, node.depth, node.provenance) == (("m", "n"), 1, "inferred")
+
+
+def test_what_is_cut_off_from_a_summary_is_inferred_no_more() -> None:
+    """A link by hand takes away one of several inferred parents; the other stays if it has the summary's numbers, else none is left."""
+    assert parents(build_world(*JOIN, linked("r", remove=["n"], t=3)), "r") == [("m", "inferred")]
+    assert parents(build_world(*JOIN, linked("r", remove=["m"], t=3)), "r") == []
+
+
+def test_a_destroyed_source_leaves_the_summary_to_the_other() -> None:
+    """Inference is asked again without the text that is gone."""
+    plain = [
+        written("m", "The hall has a red roof", src="user"),
+        *JOIN[1:3],
+        written("r", f"The hall has a red roof. {TRAILER}", session="q", t=2),
+    ]
+    assert parents(build_world(*plain), "r") == [("m", "inferred"), ("n", "inferred")]
+    assert parents(build_world(*plain, erased("m", t=3)), "r") == [("n", "inferred")]
+
+
+def test_a_summary_may_do_what_each_of_its_sources_may() -> None:
+    """The permission is the meet of the parents: a belief among them takes all evidence away."""
+    told = [written("m", KILN, src="tool", kind="fact", t=0), written("n", TRAILER, src="tool", kind="fact", t=0), *JOIN[2:]]
+    believed = [told[0], written("n", TRAILER, src="user", kind="belief", t=0), *JOIN[2:]]
+    slots = [revision(build_world(*events), "r").permission for events in (told, believed)]
+    assert [Slot.FACTS in permission.slots for permission in slots if permission is not None] == [True, False]

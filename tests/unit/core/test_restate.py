@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.core.mark import MarkKind
-from guardian.core.rules.restate import THRESHOLD, build_signature, restates, score_restatement
+from guardian.core.rules.restate import THRESHOLD, build_signature, recalls, restates, score_restatement, takes_back
 
 KILN = "Kiln 4 fires at 900"
 KILN_REWORDINGS = [
@@ -116,6 +116,35 @@ OTHER = [
     ("这里有三座窑炉在运行", "这里有四座窑炉在运行"),
 ]
 
+# A prefix that takes back a word of the other text denies it.
+TAKEN_BACK = [
+    ("The ticket is refundable", "The ticket is non-refundable"),
+    ("The ticket is refundable", "The ticket is nonrefundable"),
+    ("The hall is available", "The hall is unavailable"),
+    ("The form is complete", "The form is incomplete"),
+    ("Der Saal ist verfügbar", "Der Saal ist unverfügbar"),
+    ("Die Sitzung ist öffentlich", "Die Sitzung ist nicht-öffentlich"),
+    ("Chambre fumeur réservée", "Chambre non-fumeur réservée"),
+    ("La salle est disponible", "La salle est indisponible"),
+    ("La sala está habilitada", "La sala está deshabilitada"),
+    ("La stanza è disponibile", "La stanza è indisponibile"),
+    ("O quarto é para fumadores", "O quarto é para não-fumadores"),
+    ("Зал сегодня доступен", "Зал сегодня недоступен"),
+    ("Вход сегодня платный", "Вход сегодня бесплатный"),
+]
+# To a text that does not have the word it denies nothing.
+NOT_TAKEN_BACK = [
+    ("Enjoys documentaries about music history", "Enjoys non-fiction about music history"),
+    ("Prefers sugarless tea from the east", "Prefers unsweetened tea from the east"),
+    ("Liest gern Sachbücher über Musikgeschichte", "Liest gern Nicht-Fiktion über Musikgeschichte"),
+    ("Aime les documentaires sur la musique ancienne", "Aime la non-fiction sur la musique ancienne"),
+    ("Lee documentales sobre la historia musical", "Lee no-ficción sobre la historia musical"),
+    ("Legge documentari sulla storia della musica", "Legge non-fiction sulla storia della musica"),
+    ("Зал сегодня занят для гостей", "Зал сегодня недоступен для гостей"),
+    ("The non-smoking hall is booked", "The non-smoking hall is booked today"),
+    ("Sits inside the hall by the door", "Sits in the hall by the side door"),
+]
+
 PIECES = [
     *("kiln", "Kiln", "4", "A", "900", "-5", "1,000", "1.5", "T1", "not", "No", ".", "%", "$", "May", "2026-04-01"),
     *("5pm", "million", "twenty", "窑", "不", "é", "e\u0301", "\u00b2", "\u0663", "minus", "-"),
@@ -153,6 +182,59 @@ def test_one_statement_in_two_spellings_restates(a, b):
 def test_another_statement_restates_nothing(a, b):
     """Refuse however alike the words are."""
     assert _compare(a, b) is None
+
+
+@pytest.mark.parametrize(("a", "b"), TAKEN_BACK)
+def test_a_prefix_that_takes_back_the_others_word_denies(a, b):
+    """Refuse a statement and its opposite, in both directions, whatever the rest."""
+    assert score_restatement(build_signature(a), build_signature(b)) >= THRESHOLD
+    for one, other in ((a, b), (b, a)):
+        assert takes_back(build_signature(one), build_signature(other))
+        assert _compare(one, other) is None
+        assert recalls(build_signature(one), build_signature(other)) is None
+
+
+@pytest.mark.parametrize(("a", "b"), NOT_TAKEN_BACK)
+def test_a_prefix_denies_nothing_that_the_other_does_not_say(a, b):
+    """Compare the rest as if it were not there."""
+    assert not takes_back(build_signature(a), build_signature(b))
+    assert recalls(build_signature(a), build_signature(b)) is not None
+
+
+def test_a_word_of_negation_by_itself_counts_for_the_whole_text():
+    """Refuse `not`, `no-one` and their like beside a prefix as well: what they reach is not known."""
+    for denied in (
+        "The non-smoking hall is not booked",
+        "No-one booked the non-smoking hall",
+        "Never booked: the non-smoking hall",
+    ):
+        assert build_signature(denied).denial.is_whole
+        assert _compare("The non-smoking hall is booked", denied) is None
+
+
+REWORDED = [
+    ("What sport does Deportivo Cali play?", "Determine the primary sport played by Deportivo Cali."),
+    ("Which kiln of the pottery is repaired in spring?", "Find out what kiln will need repairs at the pottery, by next spring"),
+    (
+        "Quel est le fournisseur de café torréfié de la cantine ?",
+        "Trouver qui livre à la cantine son café, et comment il est torréfié, parmi les fournisseurs",
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), REWORDED)
+def test_a_rewording_of_what_was_read_keeps_the_content(a, b):
+    """Take less of the words for enough where the content words are kept, and only there."""
+    left, right = build_signature(a), build_signature(b)
+    assert restates(left, right) is None
+    assert recalls(left, right) == recalls(right, left) == score_restatement(left, right) < THRESHOLD
+
+
+def test_a_rewording_has_the_same_marks():
+    """Refuse another number, date or negation all the same."""
+    a, b = REWORDED[0]
+    for more in (" in 2026", " never", " for $7"):
+        assert recalls(build_signature(a), build_signature(b + more)) is None
 
 
 @pytest.mark.parametrize(
@@ -210,6 +292,14 @@ def test_restating_is_symmetric_and_is_the_score(a, b):
     similarity = restates(left, right)
     assert similarity == restates(right, left)
     assert similarity is None or (similarity == score_restatement(left, right) and THRESHOLD <= similarity <= 1)
+
+
+@given(texts, texts)
+def test_what_restates_is_recalled_with_the_same_similarity(a, b):
+    """Ask less of a text just read, and never more."""
+    left, right = build_signature(a), build_signature(b)
+    assert recalls(left, right) == recalls(right, left)
+    assert restates(left, right) in (None, recalls(left, right))
 
 
 @given(texts)
