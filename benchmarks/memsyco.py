@@ -2,7 +2,7 @@
 
 `python -m benchmarks.memsyco FOLDER` for another folder of rows; `python -m benchmarks --only memsyco` for the one in GUARDIAN_REAL_DATA. Each row is a
 memory bank of its own (`memsyco_rows.build_bank`). Every row is read four times: with the sort of task given by the caller and
-guessed from the question; with corrections that a detector finds in the items (`reversal`) and with those that the label tells. Every fifth row is read a fifth time,
+guessed from the question and what the user said before it; with corrections that a detector finds in the items (`reversal`) and with those that the label tells. Every fifth row is read a fifth time,
 with every turn of the talk a memory, too. What is right is counted from the solutions, after the run.
 """
 
@@ -25,7 +25,7 @@ from benchmarks.report import Aim, Report
 from benchmarks.reversal import find_reversals, list_texts
 from guardian.core.card import ConflictPolicy
 from guardian.core.numbers.interval import estimate_share
-from guardian.embed.port import Embedder, Vector
+from guardian.embed.port import Embedder
 from guardian.embed.sentence_transformers import open_sentence_transformers
 from guardian.ports import Fence
 from guardian.read import Admission, Calibrator, Role, Task
@@ -33,6 +33,7 @@ from guardian.read.admission.decision import Decision
 from guardian.read.ledger.metrics import build_account
 from guardian.read.task.classifier import QuestionClassifier
 from guardian.read.task.head import load_task_model
+from guardian.read.task.local import LocalTaskClassifier
 from guardian.settings import Settings
 from guardian.store.memory import MemoryStore
 from guardian.wiring import build_identity, build_pipeline
@@ -43,7 +44,7 @@ Row = tuple[Seen, Solution]
 WITH_TURNS = "corrections by label, every turn a memory"
 # Of every fifth row only: turns are long, and there are ten times as many of them as of items.
 _TURNS_EACH = 5
-TaskOf = Callable[[Row, Vector], Task]
+TaskOf = Callable[[Row], Task]
 # Which of the read's policies the benchmark's amounts to, where it names an order between memory and something else.
 _ORDERS = {
     Policy.IGNORE: ConflictPolicy.CURRENT_EVIDENCE_WINS,
@@ -52,8 +53,11 @@ _ORDERS = {
     Policy.USE: ConflictPolicy.LATEST_MEMORY_WINS,
 }
 _NEARLY_ALL = Aim(value=0.95)
+_ALL = Aim(value=1.0)
 _NONE = Aim(value=0.0, is_ceiling=True)
 _EVENTS_A_BATCH = 500
+# The two ways to know what is asked: the caller says it, or says nothing but who asks, and the classifier guesses.
+CALLERS: dict[str, TaskOf] = {"given": lambda row: TASKS[row[1].task], "guessed": lambda _: Task(user=USER)}
 
 
 @dataclass(slots=True)
@@ -76,7 +80,7 @@ FIGURES: dict[str, Aim | None] = {
     "valid memory shown as preference": _NEARLY_ALL,
     "conflict policy right": _NEARLY_ALL,
     "tool evidence shown as evidence": _NEARLY_ALL,
-    "others' choice: memory as constraint": _NEARLY_ALL,
+    "others' choice: memory as constraint": _ALL,
     "others' choice: memory as free preference": None,
     "own choice: memory as constraint": None,
 }
@@ -102,10 +106,9 @@ async def measure_rows(report: Report, rows: Sequence[Row], embedder: Embedder, 
     found = [find_reversals(seen.items, vectors.__getitem__) for seen, _ in rows]
     judge_detector(report, rows, found)
     labels = [sorted(solution.reversals) for _, solution in rows]
-    callers = list_callers(embedder)
     for bank, pairs, names, step in (
-        ("corrections found", found, tuple(callers), 1),
-        ("corrections by label", labels, tuple(callers), 1),
+        ("corrections found", found, tuple(CALLERS), 1),
+        ("corrections by label", labels, tuple(CALLERS), 1),
         (WITH_TURNS, labels, ("given",), _TURNS_EACH),
     ):
         advance(f"{bank}: writing")
@@ -115,23 +118,12 @@ async def measure_rows(report: Report, rows: Sequence[Row], embedder: Embedder, 
         await _write(store, embedder, picked, pairs[::step], has_turns=is_harder)
         for name in names:
             advance(f"{bank}: reading, task {name}")
-            admissions = await _read(store, embedder, picked, callers[name])
+            admissions = await _read(store, embedder, picked, CALLERS[name])
             judge_run(report, f"task {name}, {bank}", picked, admissions, has_aims=not is_harder)
         await store.close()
-    report.notes.append("the classifier was trained on these rows' questions and does not guess whether a choice concerns others")
-
-
-def list_callers(embedder: Embedder) -> dict[str, TaskOf]:
-    """List the two ways to know what is asked: the caller says it, or the classifier guesses it from the question alone."""
-    classifier = QuestionClassifier(load_task_model())
-
-    def guess(row: Row, vector: Vector) -> Task:
-        said = classifier.guess(row[0].question, vector, embedder=embedder.identity)
-        return Task(
-            requires_objective_fact=said.requires_objective_fact, personalization_allowed=said.personalization_allowed, user=USER
-        )
-
-    return {"given": lambda row, _: TASKS[row[1].task], "guessed": guess}
+    report.notes.append(
+        "the classifier was trained on these rows' questions, but for whom a choice concerns: of that it has seen nothing here"
+    )
 
 
 async def _write(
@@ -148,11 +140,11 @@ async def _write(
 
 
 async def _read(store: MemoryStore, embedder: Embedder, rows: Sequence[Row], task_of: TaskOf) -> list[Admission]:
-    calibrator = Calibrator(store, embedder=embedder, clock=lambda: ASKED_AT)
-    vectors = await embedder.embed([seen.question for seen, _ in rows])
+    classifier = LocalTaskClassifier(QuestionClassifier(load_task_model()), embedder.identity)
+    calibrator = Calibrator(store, embedder=embedder, classifier=classifier, clock=lambda: ASKED_AT)
     return [
-        await calibrator.context(row[0].lookup, task_of(row, vector), space=f"bank-{number}")
-        for number, (row, vector) in enumerate(zip(rows, vectors, strict=True))
+        await calibrator.context(row[0].question, task_of(row), space=f"bank-{number}", turns=row[0].turns)
+        for number, row in enumerate(rows)
     ]
 
 
@@ -187,7 +179,7 @@ def judge_run(report: Report, name: str, rows: Sequence[Row], admissions: Sequen
     for what, aim in (
         ("objective_fact_contamination", _NONE),
         ("superseded_render", _NONE),
-        ("rejected_audit_coverage", Aim(value=1.0)),
+        ("rejected_audit_coverage", _ALL),
     ):
         report.add_estimate(f"{name}: ledger, {what}", figures[what], aim=aim)
 

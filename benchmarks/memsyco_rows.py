@@ -80,10 +80,9 @@ class Seen:
         return tuple(part.strip() for block in blocks for part in block.split("\n\n") if part.strip())
 
     @property
-    def lookup(self) -> str:
-        """What memory is searched by: the question and the user's last turn, for "the situation we discussed" has no words of its own."""
-        last = next((turn.text for turn in reversed(self.dialogue) if turn.role == "user"), "")
-        return f"{self.question}\n{last}".strip()
+    def turns(self) -> tuple[str, ...]:
+        """What the user said before the question."""
+        return tuple(turn.text for turn in self.dialogue if turn.role == "user")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

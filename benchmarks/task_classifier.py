@@ -3,10 +3,11 @@
 FOLDER holds `truthfulqa/*.csv`, `memento/*.jsonl`, `letta_af/*.af` and `memsyco-bench/*.jsonl`, as far as they are there; without it
 only the held-out questions of this repository are judged. What training has seen in nearly the same words is left out.
 
-For each set and each of the two labels: the share of questions that got an answer (coverage); how many of these answers were
+For each set and each of the three labels: the share of questions that got an answer (coverage); how many of these answers were
 right; what the classifier is good for: of the questions that let memory in (not objective; personal), the share for which it says so;
 and the harm: the share of the others for which it says so, too. With 95 % Wilson intervals. The opposite error does no
-more than silence does, for unknown is read as objective and not personal.
+more than silence does, for unknown is read as objective and not personal. Whom a choice concerns lets nothing in: there the first share is what is
+found of the choices that are others', too (what is missed enters as a free wish), the second how many of the asker's own are taken for such.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.task_data import (
     DEVELOPMENT,
     HELD_OUT,
+    HELD_OUT_OTHERS,
+    LESSONS,
     MEMSYCO_LABELS,
     TRAIN,
     Question,
@@ -38,8 +41,13 @@ from guardian.read.task.classifier import QuestionClassifier, TaskGuess
 from guardian.read.task.head import ModelFile, TaskModel, load_task_model
 
 _Z = 1.96
-# The answer of each label that lets memory in, and harms where it is wrong.
-_OPENING = {"requires_objective_fact": False, "personalization_allowed": True}
+# The answer of each label that changes what unknown would give.
+_OPENING = {"requires_objective_fact": False, "personalization_allowed": True, "concerns_others": True}
+_NAMES = {
+    "requires_objective_fact": ("not objective", "objective"),
+    "personalization_allowed": ("personal", "impersonal"),
+    "concerns_others": ("others', too", "the asker's alone"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +109,9 @@ def _interval(hits: int, total: int) -> str:
 def print_tables(title: str, groups: dict[str, list[Judged]]) -> None:
     """Print one table a label."""
     for label in LABELS:
-        opened, closed = ("not objective", "objective") if label == LABELS[0] else ("personal", "impersonal")
+        if all(getattr(item.question, label) is None for judged in groups.values() for item in judged):
+            continue
+        opened, closed = _NAMES[label]
         print(f"\n### {title}: `{label}`\n")
         print(f"| questions | number | coverage | right, of the answered | {opened}: said so | {closed}: said {opened} |")
         print("| --- | ---: | ---: | --- | ---: | --- |")
@@ -136,7 +146,7 @@ def _print_wrong(judged: Iterable[Judged], most: int = 25) -> None:
         unlabelled = item.question.requires_objective_fact is None and item.question.personalization_allowed is None
         wrong = any(
             getattr(item.guess, label) is opening and getattr(item.question, label) not in {None, opening}
-            for label, opening in _OPENING.items()
+            for label, opening in list(_OPENING.items())[:2]
         )
         if (wrong or unlabelled) and most:
             most -= 1
@@ -150,11 +160,11 @@ async def judge_plain(folder: Path, questions: Sequence[Question]) -> None:
     benchmark, embedder = await build_examples(load_memsyco(folder))
     asked, _ = await build_examples(questions)
     answers = {}
-    for label in LABELS:
+    for label in LABELS[:2]:
         line = LogisticRegression(max_iter=5_000).fit(benchmark.vectors, [getattr(row, label) for row in benchmark.questions])
         answers[label] = line.predict(asked.vectors).tolist()
     judged = [
-        Judged(question=question, guess=TaskGuess(**{label: answers[label][row] for label in LABELS}))
+        Judged(question=question, guess=TaskGuess(**{label: answers[label][row] for label in LABELS[:2]}))
         for row, question in enumerate(questions)
     ]
     print_tables(f"a line over {embedder} from MemSyco-Bench alone", group(judged, _by_english))
@@ -183,10 +193,33 @@ async def judge_left_out_tasks(folder: Path) -> None:
     print_tables("MemSyco-Bench, each task left out of training", groups)
 
 
+async def judge_others(classifier: QuestionClassifier) -> None:
+    """Judge the second held-out set: whom a choice concerns, long requests, questions that point back, questions about the past."""
+    judged = await judge(load_own(HELD_OUT_OTHERS), classifier)
+    rest = [item for item in judged if item.question.topic not in {"long", "back"}]
+    print_tables(
+        "held-out questions, second set",
+        {"all": judged}
+        | group(rest, _by_english)
+        | {topic: [item for item in judged if item.question.topic == topic] for topic in ("long", "back")},
+    )
+    past = [(item.question.is_history is True, item.guess.is_history is True) for item in judged]
+    print("\nasks for the past:", _interval(sum(t and g for t, g in past), sum(t for t, _ in past)), end="; ")
+    print("said of others:", _interval(sum(g and not t for t, g in past), sum(not t for t, _ in past)))
+    _print_others(judged)
+
+
+def _print_others(judged: Iterable[Judged]) -> None:
+    """Show where it was wrong about whom a choice concerns, or said nothing."""
+    for item in judged:
+        if item.question.concerns_others is not None and item.guess.concerns_others is not item.question.concerns_others:
+            print(f"  {item.guess.concerns_others!s:5} {item.question.text[-110:]!r}")
+
+
 async def run(given: argparse.Namespace) -> None:
     """Judge everything."""
     classifier = QuestionClassifier(load_task_model())
-    trained = load_own(TRAIN) + load_own(DEVELOPMENT)
+    trained = load_own(TRAIN) + load_own(DEVELOPMENT) + load_own(LESSONS)
     judged = await judge(load_own(HELD_OUT), classifier)
     foreign = [item for item in judged if item.question.language != "en"]
     print_tables(
@@ -195,6 +228,7 @@ async def run(given: argparse.Namespace) -> None:
     silent = group(judged, lambda item: str(item.guess.silence))
     print("\nsilence:", {name: len(items) for name, items in silent.items()})
     _print_wrong(item for item in judged if item.question.requires_objective_fact is not None)
+    await judge_others(classifier)
     if given.folder is None:
         return
     memsyco = given.folder / "memsyco-bench"

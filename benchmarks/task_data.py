@@ -1,7 +1,8 @@
 """Labelled questions for the task classifier: our own, MemSyco-Bench's, and the same ones in other styles.
 
-Two labels a question, each true, false or None where it is neither:
-whether the answer has to establish an objective fact, and whether it may be personalised.
+Three labels a question, each true, false or None where it is neither: whether the answer has to establish an objective fact,
+whether it may be personalised, and whether the choice is others', too. The last is learnt from our own personal questions alone: the benchmark has
+no label for it, so that what it calls scope can judge it.
 
 MemSyco-Bench's rows are read from a folder and are not in this repository. Its five tasks are written in five styles, so that a
 head can learn the style instead of the question. Against this, openings are taken from questions of one kind and
@@ -18,12 +19,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rapidfuzz import fuzz, process
 
+from guardian.read.task.turn import resolve_question
+
 OWN = Path(__file__).parent / "task_questions"
 TRAIN, DEVELOPMENT, OPENINGS = OWN / "train.jsonl", OWN / "development.jsonl", OWN / "openings.txt"
+# Written later, to teach what the others leave out: long plans, questions that point back, whom a choice concerns.
+LESSONS = OWN / "lessons.jsonl"
 HELD_OUT = Path(__file__).parents[1] / "tests" / "data" / "questions" / "held_out.jsonl"
+HELD_OUT_OTHERS = HELD_OUT.with_name("held_out_others.jsonl")
 
 # Objective fact, personal. A choice between products that evidence must decide is a question of fact whose wording and constraints
 # may follow the person; what MemSyco-Bench calls scope, update and use is the person's own affair.
@@ -36,6 +43,8 @@ MEMSYCO_LABELS = {
 }
 # Weight of a benchmark row and of a restyled one beside 1 for an own question; chosen on the development questions.
 MEMSYCO_WEIGHT, RESTYLED_WEIGHT = 0.2, 0.2
+# Questions put behind each turn beside its own.
+_ASKED_ANEW = 4
 # Tasks whose questions have openings to borrow: a frame and a colon, sentences about the asker.
 _FRAMED, _TOLD = {"objective_fact_judgment"}, {"valid_memory_selection"}
 # From this token-sort ratio on, a question of an outside set counts as seen in training.
@@ -47,6 +56,8 @@ class Question:
     """One labelled question.
 
     Attributes:
+        text: As it is to be understood: behind the turn it points back to, if it does.
+        turns: What the asker said before.
         source: Set it comes from; MemSyco-Bench's tasks are sets of their own.
         topic: What it is about, for people.
         origin: Text of the question it restyles, empty for itself; both are held out together.
@@ -59,6 +70,9 @@ class Question:
     language: str = "en"
     requires_objective_fact: bool | None = None
     personalization_allowed: bool | None = None
+    concerns_others: bool | None = None
+    is_history: bool | None = None
+    turns: tuple[str, ...] = ()
     topic: str = ""
     origin: str = ""
     opening: str = ""
@@ -67,7 +81,12 @@ class Question:
 
 def load_own(path: Path) -> list[Question]:
     """Read one of our own sets."""
-    return [Question(source=path.stem, **json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [_read_own(json.loads(line), path.stem) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _read_own(row: dict[str, Any], source: str) -> Question:
+    turns = tuple(row.pop("turns", ()))
+    return Question(source=source, turns=turns, **row | {"text": resolve_question(row["text"], turns)})
 
 
 def load_memsyco(folder: Path) -> list[Question]:
@@ -99,17 +118,39 @@ def restyle(own: Iterable[Question], memsyco: Sequence[Question], *, seed: int) 
         talk for question in memsyco if question.source in _TOLD if (talk := _opening(question.text))
     ]
     copies = [_as(question, question.text.rsplit(": ", 1)[1]) for question in framed]
-    for question in own:
-        if question.language == "en" and question.requires_objective_fact is not None:
+    english = [question for question in own if question.language == "en" and question.requires_objective_fact is not None]
+    for question in english:
+        if not question.turns:
             copies += _restyle_one(question, openings, drawn)
+    return copies + _ask_anew([question for question in english if question.turns], drawn)
+
+
+def _ask_anew(told: Sequence[Question], drawn: random.Random) -> list[Question]:
+    """Put other questions behind each turn: what is asked is told by the question, whom a wish concerns by the turn."""
+    copies = []
+    for question in told:
+        for other in drawn.sample(told, min(_ASKED_ANEW, len(told))):
+            is_wish = question.requires_objective_fact is False and other.requires_objective_fact is False
+            copies.append(
+                replace(
+                    _as(question, f"{question.turns[-1]}\n{other.text.rsplit(chr(10), 1)[-1]}"),
+                    requires_objective_fact=other.requires_objective_fact,
+                    personalization_allowed=other.personalization_allowed,
+                    concerns_others=question.concerns_others if is_wish else None,
+                )
+            )
     return copies
 
 
 def _restyle_one(question: Question, openings: dict[str, list[str]], drawn: random.Random) -> Iterator[Question]:
-    """Put the question behind one opening of each kind, and behind two of our own; write it without capitals and marks."""
+    """Put the question behind one opening of each kind, and behind two of our own; write it without capitals and marks.
+
+    An opening may name others ("I've got visitors coming"): whom the choice concerns is then no longer known.
+    """
     for kind in ("", *openings):
         if openings[kind]:
-            yield _as(question, f"{drawn.choice(openings[kind])} {question.text}", opening=kind)
+            opened = _as(question, f"{drawn.choice(openings[kind])} {question.text}", opening=kind)
+            yield replace(opened, concerns_others=None)
     yield _as(question, question.text.lower().rstrip("?.! "))
 
 

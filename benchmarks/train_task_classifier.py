@@ -27,14 +27,25 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.task_data import DEVELOPMENT, MEMSYCO_LABELS, OPENINGS, TRAIN, Question, digest, load_memsyco, load_own, restyle
+from benchmarks.task_data import (
+    DEVELOPMENT,
+    LESSONS,
+    MEMSYCO_LABELS,
+    OPENINGS,
+    TRAIN,
+    Question,
+    digest,
+    load_memsyco,
+    load_own,
+    restyle,
+)
 from guardian.embed.sentence_transformers import open_sentence_transformers
 from guardian.read.task.cue import ENGLISH, read_cues, words_digest
 from guardian.read.task.head import FORMAT, VECTOR_SCALE, compute_digest
 
 MODEL = Path(__file__).parents[1] / "guardian" / "read" / "task" / "model.json"
-VERSION = "1"
-LABELS = ("requires_objective_fact", "personalization_allowed")
+VERSION = "2"
+LABELS = ("requires_objective_fact", "personalization_allowed", "concerns_others")
 SEED = 1
 _FOLDS = 10
 _STRENGTH = 1.0  # inverse of the regularisation; 0.3 to 3 were alike on the development questions
@@ -48,7 +59,16 @@ _ENGLISH_AS_OTHER = 0.3
 _BUDGETS = {
     "requires_objective_fact": {"yes": 0.03, "no": 0.015},
     "personalization_allowed": {"yes": 0.02, "no": 0.03},
+    "concerns_others": {"yes": 0.1, "no": 0.05},
 }
+# And whatever the budgets allow: what lets memory in is not said with less certainty than this.
+_LEAST_SURE = 0.9
+# Lessons were written to teach, many of them alike and easy: a threshold set on them would let more through than its budget says. Whom a choice concerns
+# is told in few other questions.
+_GATED_BY_FIRST = {"requires_objective_fact", "personalization_allowed"}
+
+# The answer that lets memory in, where there is one.
+_OPENING = {"requires_objective_fact": False, "personalization_allowed": True}
 
 Floats = NDArray[np.float64]
 
@@ -142,6 +162,7 @@ def score_out_of_fold(examples: Examples, label: str, *, is_english: bool) -> Sc
             lambda row, fold=fold: (
                 folds[row] == fold
                 and examples.questions[row].weight == 1
+                and (examples.questions[row].source != LESSONS.stem or label not in _GATED_BY_FIRST)
                 and getattr(examples.questions[row], label) is not None
                 and examples.languages[row] is not None
                 and (examples.languages[row] == ENGLISH) == is_english
@@ -155,15 +176,15 @@ def score_out_of_fold(examples: Examples, label: str, *, is_english: bool) -> Sc
 
 def _fold(questions: Sequence[Question]) -> list[int]:
     """Give each own question its fold, and its restyled copies the same; the benchmark's rows are always learnt from."""
-    own = {TRAIN.stem, DEVELOPMENT.stem}
+    own = {TRAIN.stem, DEVELOPMENT.stem, LESSONS.stem}
     return [
         zlib.crc32((question.origin or question.text).encode()) % _FOLDS if question.source in own else -1
         for question in questions
     ]
 
 
-def fit_gate(found: Scores, budgets: dict[str, float]) -> dict[str, float]:
-    """Fit Platt's scale and set the thresholds by the budgets of wrong answers."""
+def fit_gate(found: Scores, budgets: dict[str, float], *, opening: bool | None = None) -> dict[str, float]:
+    """Fit Platt's scale and set the thresholds by the budgets of wrong answers; `opening` is the answer that lets memory in, if one does."""
     scores, truths = np.array(found.scores), np.array(found.truths)
     platt = LogisticRegression(C=10.0).fit(scores[:, None], truths)
     slope, offset = float(platt.coef_[0, 0]), float(platt.intercept_[0])
@@ -171,8 +192,8 @@ def fit_gate(found: Scores, budgets: dict[str, float]) -> dict[str, float]:
     return {
         "slope": _round(slope),
         "offset": _round(offset),
-        "yes_from": _round(max(0.5, _threshold(sure[~truths], budgets["yes"]))),
-        "no_below": _round(1 - max(0.5, _threshold(1 - sure[truths], budgets["no"]))),
+        "yes_from": _round(max(_LEAST_SURE if opening is True else 0.5, _threshold(sure[~truths], budgets["yes"]))),
+        "no_below": _round(1 - max(_LEAST_SURE if opening is False else 0.5, _threshold(1 - sure[truths], budgets["no"]))),
     }
 
 
@@ -225,7 +246,7 @@ def _build_head(examples: Examples, label: str, *, is_english: bool) -> dict[str
         "bias": _round(line.bias),
         "vector": [_round(weight) for weight in line.weights[:split]],
         "cues": [_round(weight) for weight in line.weights[split:]],
-        "gate": fit_gate(score_out_of_fold(examples, label, is_english=is_english), _BUDGETS[label]),
+        "gate": fit_gate(score_out_of_fold(examples, label, is_english=is_english), _BUDGETS[label], opening=_OPENING.get(label)),
     }
 
 
@@ -236,7 +257,7 @@ def _round(value: float) -> float:
 
 def load_training(memsyco: Path) -> list[Question]:
     """Give all questions that training sees, restyled ones at the end."""
-    own = load_own(TRAIN) + load_own(DEVELOPMENT)
+    own = load_own(TRAIN) + load_own(DEVELOPMENT) + load_own(LESSONS)
     benchmark = load_memsyco(memsyco)
     return own + benchmark + restyle(own, benchmark, seed=SEED)
 
@@ -249,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     questions = load_training(given.memsyco)
     examples, embedder = asyncio.run(build_examples(questions))
-    paths = [TRAIN, DEVELOPMENT, OPENINGS, *(given.memsyco / f"{task}.jsonl" for task in MEMSYCO_LABELS)]
+    paths = [TRAIN, DEVELOPMENT, LESSONS, OPENINGS, *(given.memsyco / f"{task}.jsonl" for task in MEMSYCO_LABELS)]
     model = build_model(examples, embedder=embedder, digests=digest(paths))
     given.output.write_bytes(orjson.dumps(model, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     for label in LABELS:

@@ -29,7 +29,7 @@ from guardian.core.export import build_row
 from guardian.core.model import Status
 from guardian.core.point import PointKind
 from guardian.serve.access import Access, authorize
-from guardian.serve.body import SearchRequest, WriteRequest
+from guardian.serve.body import MAX_QUESTION_CHARS, SearchRequest, WriteRequest
 from guardian.serve.key import Key, Right
 from guardian.serve.problem import ProblemError
 from guardian.serve.thread import LoopThread
@@ -90,9 +90,11 @@ class GuardianStore(BaseStore):
             case PutOp():
                 return await self._put(op)
             case SearchOp():
-                return await (self._list_items(op) if op.query is None else self._search(op, op.query))
+                return await (self._search(op, op.query) if op.query else self._list_items(op))
             case ListNamespacesOp():
                 return await self._list_namespaces(op)
+            case _:
+                raise ValueError(f"Unknown operation type: {type(op)}")
 
     async def _put(self, op: PutOp) -> None:
         memory_id = _name(op.namespace, op.key)
@@ -127,8 +129,9 @@ class GuardianStore(BaseStore):
         )
 
     async def _search(self, op: SearchOp, query: str) -> list[SearchItem]:
-        most = min(_MOST_HITS, (op.offset + op.limit) * _OVERFETCH)
-        found = await self._access.search(self._key, self._space, SearchRequest(text=query, limit=most))
+        most = min(_MOST_HITS, max(1, (op.offset + op.limit) * _OVERFETCH))
+        text = query[:MAX_QUESTION_CHARS]  # what is searched for is shorter still
+        found = await self._access.search(self._key, self._space, SearchRequest(text=text, limit=most))
         items = []
         for hit in found.hits:
             kept = hit.metadata.get("langgraph")
@@ -176,6 +179,8 @@ def _fits(kept: Mapping[str, Any], op: SearchOp) -> bool:
 def _passes(value: Any, wanted: Any) -> bool:
     if not isinstance(wanted, dict) or not any(str(name).startswith("$") for name in wanted):
         return bool(value == wanted)
+    if unknown := wanted.keys() - _OPERATORS:
+        raise ValueError(f"Unsupported operator: {min(unknown)}")
     try:
         return all(_OPERATORS[name](value, limit) for name, limit in wanted.items())
     except TypeError:  # no value, or one of another type: not comparable

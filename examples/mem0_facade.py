@@ -30,7 +30,7 @@ from guardian.core.export import build_row
 from guardian.core.model import SourceKind
 from guardian.core.point import PointKind
 from guardian.serve.access import Access, authorize
-from guardian.serve.body import ContextRequest, MemoryAnswer, Revision, TaskBody, WriteRequest
+from guardian.serve.body import MAX_QUESTION_CHARS, ContextRecord, ContextRequest, MemoryAnswer, Revision, TaskBody, WriteRequest
 from guardian.serve.key import Key, Right
 from guardian.serve.problem import ProblemError
 from guardian.serve.thread import LoopThread
@@ -41,6 +41,12 @@ Messages = str | Mapping[str, str] | Sequence[Mapping[str, str]]
 # mem0's ids -> parts of a scope.
 _SCOPE = {"user_id": "user_id", "agent_id": "agent_id", "run_id": "session_id"}
 _STANDING = ("active", "verified")
+# What takes a memory away.
+_ENDING = frozenset({"deletion", "correction", "erasure"})
+# Of mem0's filters, what is more than equality.
+_LOGIC = frozenset({"AND", "OR", "NOT", "$and", "$or", "$not"})
+# Records that one question may be given.
+_MOST = 100
 # An assistant's memory is about its user; say otherwise for questions that are right or wrong whoever asks.
 PERSONAL = TaskBody(requires_objective_fact=False, personalization_allowed=True)
 
@@ -98,51 +104,72 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         Args:
             query: What is asked.
             top_k: Most results.
-            filters: mem0's ids, at least one; whose memories.
+            filters: mem0's ids, at least one; whose memories. Other names are of the metadata that was added, and must be equal.
             threshold: Least similarity.
             task: What else is known of the question.
+
+        Raises:
+            ValueError: There is no query, a number is out of its range, or a filter is more than equality.
         """
-        scope = _build_scope(filters or {})
-        named = {"user": scope.get("user_id"), "agent": scope.get("agent_id"), "session": scope.get("session_id")}
-        asked = ContextRequest(question=query, task=task.model_copy(update=named), limit=min(top_k, 100))
-        given = self._thread.run(self._access.context(self._key, self._space, asked))
-        records = [record for each in given.records.values() for record in each if record.rendered]
+        scope, labels = _split_filters(filters or {})
+        if not query.strip() or top_k < 0 or not 0 <= threshold <= 1:
+            raise ValueError("query must say something, top_k be at least 0, and threshold in [0, 1].")
         results = []
-        for record in sorted(records, key=lambda record: -record.similarity):
+        for record in self._ask(query, task, scope, limit=_MOST if labels else top_k) if top_k else ():
             found = self.get(record.memory_id)
-            if found is not None and record.similarity >= threshold and _belongs(found, scope):
+            if found is not None and record.similarity >= threshold and _belongs(found, scope, labels):
                 marks = {"use": record.role.value, "marks": list(record.marks), "reason": record.reason.value}
                 results.append({**found, "score": record.similarity, **marks})
-        return {"results": results}
+        return {"results": results[:top_k]}
+
+    def _ask(self, query: str, task: TaskBody, scope: Mapping[str, str], *, limit: int) -> list[ContextRecord]:
+        """Give what is rendered, most similar first; of a very long query the beginning is asked."""
+        named = {"user": scope.get("user_id"), "agent": scope.get("agent_id"), "session": scope.get("session_id")}
+        question = query[:MAX_QUESTION_CHARS]
+        asked = ContextRequest(question=question, task=task.model_copy(update=named), limit=min(limit, _MOST))
+        given = self._thread.run(self._access.context(self._key, self._space, asked))
+        records = [record for each in given.records.values() for record in each if record.rendered]
+        return sorted(records, key=lambda record: -record.similarity)
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """Give a memory that stands, or None."""
         known = self._explain(memory_id)
-        if known is None or not known.revisions or known.revisions[0].status not in _STANDING:
-            return None
-        return _describe(known)
+        return _describe(known) if known is not None and _stands(known) else None
 
     def get_all(self, *, filters: Mapping[str, Any] | None = None, top_k: int = 20) -> dict[str, list[dict[str, Any]]]:
-        """List memories that stand, by id."""
-        scope = _build_scope(filters or {})
-        found = [self.get(memory_id) for memory_id in self._thread.run(self._list_ids())]
-        return {"results": [each for each in found if each is not None and _belongs(each, scope)][:top_k]}
-
-    def update(self, memory_id: str, text: str) -> dict[str, str]:
-        """Write another text of a memory; the earlier one is revised, and stays in its history.
+        """List memories that stand, by id.
 
         Raises:
-            ValueError: There is no such memory.
+            ValueError: A filter is more than equality.
         """
-        known = self._explain(memory_id)
-        if known is None or not known.revisions:
-            raise ValueError(f"Memory with id {memory_id} not found")
-        kept = known.revisions[0].metadata.get("mem0", {})
-        self._write(memory_id, text, role=kept.get("role", "user"), scope=kept.get("scope", {}), metadata=kept.get("metadata"))
+        scope, labels = _split_filters(filters or {})
+        found = [self.get(memory_id) for memory_id in self._thread.run(self._list_ids())]
+        return {"results": [each for each in found if each is not None and _belongs(each, scope, labels)][:top_k]}
+
+    def update(self, memory_id: str, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Write another text of a memory, or put metadata to it; the earlier text is revised, and stays in its history.
+
+        Raises:
+            ValueError: There is no such memory, or none that stands: what was deleted or corrected does not come back by an update.
+        """
+        known = self._require(memory_id)
+        kept, current = known.revisions[0].metadata.get("mem0", {}), known.revisions[0].text
+        self._write(
+            memory_id,
+            str(current) if text is None else text,
+            role=kept.get("role", "user"),
+            scope=kept.get("scope", {}),
+            metadata={**(kept.get("metadata") or {}), **(metadata or {})},
+        )
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
-        """Bar a memory from answers; `guardian erase` destroys one."""
+        """Bar a memory from answers; `guardian erase` destroys one.
+
+        Raises:
+            ValueError: There is no such memory, or none that stands.
+        """
+        self._require(memory_id)
         self._thread.run(self._access.delete(self._key, self._space, memory_id))
         return {"message": "Memory deleted successfully!"}
 
@@ -157,16 +184,23 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
             )
             before = revision.text
         if revisions and revisions[-1].status not in _STANDING:
-            changes.append(_build_change(memory_id, before, None, _name_end(revisions[-1]), None))
+            ends = [str(event["time"]) for event in known.events if event["what"] in _ENDING] if known is not None else []
+            changes.append(_build_change(memory_id, before, None, _name_end(revisions[-1]), max(ends, default=None)))
         return changes
 
     def _explain(self, memory_id: str) -> MemoryAnswer | None:
         try:
             return self._thread.run(self._access.explain(self._key, self._space, memory_id))
         except ProblemError as exc:
-            if exc.status == 404:
+            if exc.status in {404, 422}:  # unknown, or what can be no id
                 return None
             raise
+
+    def _require(self, memory_id: str) -> MemoryAnswer:
+        known = self._explain(memory_id)
+        if known is None or not _stands(known):
+            raise ValueError(f"Memory with id {memory_id} not found")
+        return known
 
     def _write(
         self, memory_id: str, text: str, *, role: str, scope: Mapping[str, str], metadata: Mapping[str, Any] | None
@@ -192,8 +226,22 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         return sorted({row["memory_id"] for row in rows if row["current"] and row["status"] in _STANDING})
 
 
+def _split_filters(filters: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Split filters into a scope and what metadata must equal; one that was passed over would give what was not asked for.
+
+    Raises:
+        ValueError: None of the ids is named, or a filter is more than equality.
+    """
+    labels = {name: value for name, value in filters.items() if name not in _SCOPE}
+    for name, value in labels.items():
+        if name in _LOGIC or isinstance(value, Mapping) or value == "*":
+            raise ValueError(f"the filter {name!r} is more than equality, which is all that is filtered by here.")
+    return _build_scope(filters), labels
+
+
 def _build_scope(ids: Mapping[str, Any]) -> dict[str, str]:
-    scope = {part: str(ids[name]) for name, part in _SCOPE.items() if ids.get(name)}
+    given = {part: str(ids[name]).strip() for name, part in _SCOPE.items() if ids.get(name)}
+    scope = {part: value for part, value in given.items() if value}
     if not scope:
         raise ValueError("At least one of 'user_id', 'agent_id', or 'run_id' must be provided.")
     return scope
@@ -202,12 +250,28 @@ def _build_scope(ids: Mapping[str, Any]) -> dict[str, str]:
 def _list_messages(messages: Messages) -> list[Mapping[str, str]]:
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
-    given = [messages] if isinstance(messages, Mapping) else list(messages)
-    return [message for message in given if message.get("role") != "system"]
+    given = [messages] if isinstance(messages, Mapping) else messages
+    if not isinstance(given, Sequence) or not all(isinstance(message, Mapping) for message in given):
+        raise ValueError("messages must be str, dict, or list[dict]")  # as mem0 says it
+    said = [{**message, "content": _read_content(message.get("content"))} for message in given if message.get("role") != "system"]
+    return [message for message in said if message["content"]]
 
 
-def _belongs(found: Mapping[str, Any], scope: Mapping[str, str]) -> bool:
-    return all(found.get(name) == scope[part] for name, part in _SCOPE.items() if part in scope)
+def _read_content(content: Any) -> str:
+    """Give the text of a message, which may come in parts; pictures have none."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping)).strip()
+    return str(content or "")
+
+
+def _stands(known: MemoryAnswer) -> bool:
+    return bool(known.revisions) and known.revisions[0].status in _STANDING
+
+
+def _belongs(found: Mapping[str, Any], scope: Mapping[str, str], labels: Mapping[str, Any]) -> bool:
+    is_own = all(found.get(name) == scope[part] for name, part in _SCOPE.items() if part in scope)
+    metadata = found.get("metadata") or {}
+    return is_own and all(name in metadata and metadata[name] == value for name, value in labels.items())
 
 
 def _describe(known: MemoryAnswer) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Generates the dashboards from `source.py`: one JSON file a board, as Grafana's provisioning reads it.
+"""Generates the dashboards from the tables in `boards`: one JSON file a board, as Grafana's provisioning reads it.
 
-Run `python -m deploy.grafana.generate` after changing the source, and with `--check` to learn whether the files are up to date (exit
+Run `python -m deploy.grafana.generate` after changing one, and with `--check` to learn whether the files are up to date (exit
 code 1 when they are not).
 """
 
@@ -28,15 +28,14 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableRefresh,
 )
 
-from deploy.grafana.source import BOARDS, Board, Panel
+from deploy.grafana.board import Board, Panel
+from deploy.grafana.boards import BOARDS
 
 FOLDER = Path(__file__).parent / "dashboards"
 # All of Grafana's width is 24.
 WIDTH = 24
 WHERE = 'job=~"$job", namespace=~"$namespace"'
 _SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
-# Every deployment has it from its first moment, so its labels are the choices.
-_LABELLED = "guardian_dependency_up"
 # What stands where no number is known: an unknown figure is NaN, and no series is unknown, too.
 _UNKNOWN = "unknown"
 
@@ -51,7 +50,7 @@ def build_board(board: Board) -> DashboardModel:
     """Build a dashboard with its variables, rows and panels, panels of a row as wide as the row allows."""
     built = dashboard.Dashboard(board.title).uid(board.uid).description(board.text).tags(["guardian"]).readonly()
     built.time(board.since, "now").refresh("1m").timezone("browser")
-    for variable in (_choose_source(), _choose("job"), _choose("namespace"), _choose_scope()):
+    for variable in (_choose_source(), _choose("job", board), _choose("namespace", board), _choose_scope()):
         built.with_variable(variable)
     number = 0
     for title, panels in board.rows.items():
@@ -122,10 +121,10 @@ def _choose_source() -> dashboard.DatasourceVariable:
     return dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus").current(current)
 
 
-def _choose(label: str) -> dashboard.QueryVariable:
+def _choose(label: str, board: Board) -> dashboard.QueryVariable:
     """Choose values of a label; all of them also means that there is no such label."""
     built = dashboard.QueryVariable(label).label(label.capitalize()).datasource(_SOURCE)
-    built.query(f"label_values({_LABELLED}, {label})").refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+    built.query(f"label_values({board.labelled}, {label})").refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
     return built.multi(True).include_all(True).all_value(".*").current(VariableOption(text="All", value="$__all", selected=True))
 
 
@@ -152,7 +151,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parser.parse_args(arguments).check:
         drift = _find_drift()
         for path in drift:
-            sys.stderr.write(f"{path} is not what source.py says: run `python -m deploy.grafana.generate`\n")
+            sys.stderr.write(
+                f"{path} is not what its table in deploy/grafana/boards says: run `python -m deploy.grafana.generate`\n"
+            )
         return 1 if drift else 0
     FOLDER.mkdir(exist_ok=True)
     for path in FOLDER.glob("*.json"):

@@ -7,7 +7,7 @@ import asyncio
 from rich.table import Table
 from rich.text import Text
 
-from guardian.cli.console import clean, out, print_json
+from guardian.cli.console import clean, clean_name, out, print_json
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.core.alert import Severity
 from guardian.core.moment import format_optional
@@ -36,7 +36,7 @@ def alerts(store: StoreOption = None, as_json: JsonOption = False) -> None:
     for title in ("severity", "alert", "space", "since", "reason"):
         table.add_column(title, overflow="fold")
     for one in standing:
-        space = "" if one.scope is None else clean(one.scope)
+        space = "" if one.scope is None else clean_name(one.scope)
         since = "" if one.since is None else f"{one.since:%Y-%m-%d %H:%M}"
         told = f"{clean(one.reason)}{' (stale: unknown by now)' if one.is_stale else ''}\n{link_runbook(one.kind, settings.alerts.runbook_url)}"
         table.add_row(Text(one.severity.value, style=_STYLES[one.severity]), one.kind.value, space, since, told)

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.console import clean, clean_name, err, out, print_json
 from guardian.cli.drift import show_estimate
 from guardian.cli.number import require_finite
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
@@ -127,7 +127,7 @@ def _show(calibration: Calibration) -> None:
         f"flags must be right in more than {calibration.required_precision:.2f}\n"
     )
     for one in (*calibration.channels, *calibration.ensembles):
-        out.print(f"{clean(one.channel)}: {_tell(one)}", style="bold")
+        out.print(f"{clean_name(one.channel)}: {_tell(one)}", style="bold")
         out.print(f"  as a score: {_tell_gate(one.failures)}", soft_wrap=True)
         if one.detector is not None:
             out.print(f"  as a detector: {_tell_gate(one.detector.failures)}", soft_wrap=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.console import clean, clean_name, err, out, print_json
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.cli.progress import build_progress
 from guardian.cli.sending import ToTopicOption, admit, goes_to_topic, name_target, read_authority, require_trust, send_events
@@ -220,7 +220,7 @@ def _tell(told: dict[str, Any], *, as_json: bool, dry_run: bool) -> None:
     for name, value in told.items():
         if isinstance(value, dict):
             for space, what in value.items():
-                out.print(f"{clean(space)}: {name.replace('_', ' ')} {clean(what)}")
+                out.print(f"{clean_name(space)}: {name.replace('_', ' ')} {clean(what)}")
         elif isinstance(value, list) and value:
             words = {"in_force": "has it already", "without": "has no calibration in the file"}[name]
             out.print(f"{', '.join(map(clean, value))}: {words}")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.console import clean, clean_name, err, out, print_json
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.cli.progress import build_progress
 from guardian.cli.sending import ToTopicOption, name_target
@@ -83,7 +83,7 @@ async def _run(
 
     def note(told: Told) -> None:
         if told.fault and not answers[told.channel, told.answer]:
-            err.print(f"{clean(told.channel)}: {clean(told.fault)}", markup=False, highlight=False)
+            err.print(f"{clean_name(told.channel)}: {clean_name(told.fault)}", markup=False, highlight=False)
         answers[told.channel, told.answer] += 1
 
     async with opened_store(settings, place) as store, open_auditor(settings, store, note=note) as auditor:
@@ -140,5 +140,5 @@ def _build_table(channels: Sequence[str], answers: Counter[tuple[str, Answer]]) 
     for answer in shown:
         table.add_column(answer.value.replace("_", " "), justify="right")
     for channel in channels:
-        table.add_row(clean(channel), *(str(answers[channel, answer]) for answer in shown))
+        table.add_row(clean_name(channel), *(str(answers[channel, answer]) for answer in shown))
     return table

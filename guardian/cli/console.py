@@ -16,6 +16,9 @@ err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 # Characters that steer a terminal or hide text: controls, and marks that turn the direction of what follows.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+# The same, and what ends or moves a line, which is no fault in a text of several.
+_BREAKING = re.compile(f"{_STEERING.pattern[:-1]}\t\n\u2028\u2029]")
+
 # How a status is shown; words, not colours alone.
 STATUS_STYLES = {
     "verified": "bold green",
@@ -43,11 +46,20 @@ def style_status(status: str) -> Text:
 
 def clean(value: Any) -> Any:
     """Make text from memories safe to print, in a value of any plain shape: what steers a terminal is shown as its code."""
+    return _escape(_STEERING, value)
+
+
+def clean_name(value: Any) -> Any:
+    """Make what stands within a line safe to print, likewise: no character of it ends that line."""
+    return _escape(_BREAKING, value)
+
+
+def _escape(steering: re.Pattern[str], value: Any) -> Any:
     if isinstance(value, str):
-        return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+        return steering.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     if isinstance(value, dict):
-        return {clean(key): clean(inner) for key, inner in value.items()}
-    return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {_escape(steering, key): _escape(steering, inner) for key, inner in value.items()}
+    return [_escape(steering, inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def shorten(text: str | None, width: int = 80) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -10,8 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from guardian.cli.console import clean, err, out, print_json, shorten
-from guardian.cli.opening import JsonOption, StoreOption, open_own_embedder, opened_store
+from guardian.cli.console import clean, clean_name, err, out, print_json, shorten
+from guardian.cli.opening import JsonOption, StoreOption, TurnOption, open_own_embedder, opened_store
 from guardian.read import Admission, Task
 from guardian.settings import load_settings
 from guardian.wiring import build_calibrator, build_read_policy
@@ -32,6 +33,7 @@ def context(
         bool | None, typer.Option("--others/--alone", help="The choice is somebody else's, too.", show_default=False)
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Asks what was believed before.")] = False,
+    turn: TurnOption = None,
     user: Annotated[str | None, typer.Option(help="Who asks.", show_default=False)] = None,
     project: Annotated[str | None, typer.Option(help="Project it belongs to.", show_default=False)] = None,
     agent: Annotated[str | None, typer.Option(help="Which agent asks.", show_default=False)] = None,
@@ -51,30 +53,32 @@ def context(
         requires_objective_fact=objective,
         personalization_allowed=personal,
         concerns_others=others,
-        is_history=history,
+        is_history=history or None,
         user=user,
         project=project,
         agent=agent,
         session=session,
         domain=domain,
     )
-    admission = asyncio.run(_ask(question, task, space=space, place=store, limit=limit, at=_read_time(at)))
+    admission = asyncio.run(_ask(question, task, space=space, place=store, limit=limit, at=_read_time(at), turns=turn or ()))
     if as_json:
         print_json(describe(admission))
         return
     out.print(Text(clean_prompt(admission.prompt.text)), soft_wrap=True)
-    err.print(build_table(admission) if admission.decisions else f"nothing in '{clean(space)}' was found.")
+    err.print(build_table(admission) if admission.decisions else f"nothing in '{clean_name(space)}' was found.")
     for conflict in admission.ruling.conflicts:
-        err.print(Text(f"{clean(', '.join(conflict.memory_ids))}: {conflict.sentence}"))
+        err.print(Text(f"{clean_name(', '.join(conflict.memory_ids))}: {conflict.sentence}"))
     err.print(f"{admission.prompt.tokens} tokens, {admission.searches} searches, {admission.latency_ms:.1f} ms")
 
 
-async def _ask(question: str, task: Task, *, space: str, place: str | None, limit: int | None, at: datetime | None) -> Admission:
+async def _ask(
+    question: str, task: Task, *, space: str, place: str | None, limit: int | None, at: datetime | None, turns: Sequence[str]
+) -> Admission:
     settings = load_settings()
     async with opened_store(settings, place) as store, open_own_embedder(settings, store) as embedder:
         policy = build_read_policy(settings, limit=limit, at=at)
         calibrator = build_calibrator(settings, store, policy=policy, embedder=embedder)
-        return await calibrator.context(question, task, space=space)
+        return await calibrator.context(question, task, space=space, turns=turns)
 
 
 def _read_time(text: str | None) -> datetime | None:
@@ -136,7 +140,7 @@ def build_table(admission: Admission) -> Table:
         instead = f"; see {', '.join(item.instead)}" if item.instead else ""
         table.add_row(
             handles.get(item.candidate.record_id, ""),
-            clean(item.candidate.memory_id),
+            clean_name(item.candidate.memory_id),
             item.role.value,
             clean(f"{item.reason}: {item.sentence}{instead}"),
             shorten(item.candidate.text, 50),

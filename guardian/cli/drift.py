@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.console import clean, clean_name, err, out, print_json
 from guardian.cli.history import fetch_history, show_history
 from guardian.cli.number import require_finite
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
@@ -97,7 +97,7 @@ def drift(
     _show(overall, spaces, space)
     if window.stand_in is not None:
         err.print(
-            f"{overall.stand_in_episodes} of {overall.episodes.episodes} episodes are judged by {clean(window.stand_in.channel)} and corrected "
+            f"{overall.stand_in_episodes} of {overall.episodes.episodes} episodes are judged by {clean_name(window.stand_in.channel)} and corrected "
             f"for its errors; that its errors are its own is for `guardian audit report` to show."
         )
     if stale:
@@ -107,7 +107,7 @@ def drift(
     if not overall.is_whole:
         err.print("more audited episodes than are looked at: these are a sample.")
     if not overall.bank.records:
-        err.print("there is no record here." if space is None else f"there is no record in {clean(space)}.")
+        err.print("there is no record here." if space is None else f"there is no record in {clean_name(space)}.")
     elif not overall.episodes.episodes:
         err.print(
             "no audited episode: draw some with `guardian audit sample`, label them, and send them with `guardian audit label`."
@@ -215,7 +215,9 @@ def _is_above_zero(estimate: Estimate) -> bool | None:
 
 
 def _show(overall: Drift, spaces: Sequence[Drift], space: str | None) -> None:
-    name = clean(space) if space is not None else f"{len(spaces)} spaces" if len(spaces) != 1 else clean(spaces[0].space)
+    name = (
+        clean_name(space) if space is not None else f"{len(spaces)} spaces" if len(spaces) != 1 else clean_name(spaces[0].space)
+    )
     out.print(
         f"{name}: {overall.bank.records} records, {overall.bank.standing} standing; {overall.episodes.episodes} audited episodes\n"
     )
@@ -248,7 +250,7 @@ def _build_spaces(spaces: Sequence[Drift]) -> Table:
         table.add_column(title, justify="left" if title == "space" else "right", overflow="fold")
     for one in spaces:
         figures = [getattr(one.bank, name, None) or getattr(one.episodes, name) for name in _COLUMNS]
-        table.add_row(clean(one.space), str(one.episodes.episodes), *(_shorten(each) for each in figures))
+        table.add_row(clean_name(one.space), str(one.episodes.episodes), *(_shorten(each) for each in figures))
     return table
 
 

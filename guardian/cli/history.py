@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from guardian.cli.console import clean, err, out, print_json
+from guardian.cli.console import clean_name, err, out, print_json
 from guardian.cli.plot import draw_lines
 from guardian.core.moment import format_time
 from guardian.core.numbers.interval import Estimate
@@ -37,7 +37,7 @@ def show_history(history: Sequence[Snapshot], space: str | None, *, as_json: boo
     if as_json:
         print_json({"space": space, "looks": [_describe(one) for one in history]})
         return
-    name = "all spaces together" if space is None else clean(space)
+    name = "all spaces together" if space is None else clean_name(space)
     if not history:
         err.print(f"no look at {name} was kept: a worker keeps them while drift.every_s is above 0.")
         return

@@ -10,15 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, out, print_json
+from guardian.cli.console import clean_name, err, out, print_json, say_error
 from guardian.cli.opening import JsonOption
-from guardian.contracts.ledger import ContextGiven, ContextJudged
 from guardian.core.numbers.interval import Estimate
-from guardian.read.ledger.file import iter_lines
+from guardian.read.ledger.file import Line, Unread, iter_lines
 from guardian.read.ledger.metrics import LedgerAccount, build_account
 
 ledger = typer.Typer(no_args_is_help=True, help="What readers were given, and what came of it.")
 
+# Unreadable lines that are named; the rest is counted.
+_MOST_TOLD = 5
 _FIGURES = {
     "objective_fact_contamination": "questions of fact with barred evidence",
     "objective_fact_touched": "questions of fact with any barred memory",
@@ -37,26 +38,32 @@ def report(
     space: Annotated[str | None, typer.Option(help="Only this memory bank.", show_default=False)] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Most memories listed for wrong answers.")] = 10,
     as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Report the figures of reading, each with its 95 % interval and size; a share of nothing is unknown.
 
-    A line that comes twice counts once.
+    A line that comes twice counts once. Lines that cannot be read are counted and told, and the exit code is 1 then.
     """
-    account = build_account(_iter_lines(files, space))
+    unread: list[Unread] = []
+    account = build_account(_iter_lines(files, space, unread))
     if as_json:
-        print_json(describe(account, limit))
-        return
-    out.print(build_table(account))
-    blame = account.list_blame(limit)
-    if blame:
-        out.print(build_blame(account, limit))
+        print_json(describe(account, limit) | {"unread": len(unread)})
+    else:
+        out.print(build_table(account))
+        if account.list_blame(limit):
+            out.print(build_blame(account, limit))
+    for each in unread[:_MOST_TOLD]:
+        err.print(clean_name(f"{each.path}, line {each.number} is no ledger line: {each.fault}"), soft_wrap=True)
+    if unread:
+        say_error(f"{len(unread)} lines could not be read and are in no figure.")
+    return 1 if unread else 0
 
 
-def _iter_lines(files: list[Path], space: str | None) -> Iterator[tuple[str, ContextGiven | ContextJudged]]:
-    for file in files:
-        for line_id, line in iter_lines(file):
-            if space in (None, line.space):
-                yield line_id, line
+def _iter_lines(files: list[Path], space: str | None, unread: list[Unread]) -> Iterator[Line]:
+    for line in (line for file in files for line in iter_lines(file)):
+        if isinstance(line, Unread):
+            unread.append(line)
+        elif space in (None, line[1].space):
+            yield line
 
 
 def describe(account: LedgerAccount, limit: int) -> dict[str, Any]:
@@ -102,5 +109,5 @@ def build_blame(account: LedgerAccount, limit: int) -> Table:
     for name in ("memory", "space", "wrong", "of judged"):
         table.add_column(name, overflow="fold")
     for blame in account.list_blame(limit):
-        table.add_row(clean(blame.memory_id), clean(blame.space), str(blame.wrong), str(blame.judged))
+        table.add_row(clean_name(blame.memory_id), clean_name(blame.space), str(blame.wrong), str(blame.judged))
     return table

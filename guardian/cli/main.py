@@ -7,6 +7,7 @@ Guardian, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -41,6 +42,7 @@ from guardian.cli.sources import sources
 from guardian.cli.topics import topics
 from guardian.cli.worker import worker
 from guardian.errors import ConfigError, DependencyError, GuardianError, InvariantError, RecordError
+from guardian.telemetry.log import configure_logging
 
 # Of click, or of the copy of click that newer versions of typer carry.
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
@@ -92,12 +94,16 @@ app.add_typer(dead_letters, name="dead-letters")
 
 
 def run() -> None:
-    """Run the command line and end the process with its exit code."""
+    """Run the command line and end the process with its exit code; what serves logs by its own settings."""
+    configure_logging("WARNING")
     sys.exit(call(sys.argv[1:]))
 
 
 def call(arguments: list[str]) -> int:
     """Run one command and give its exit code; every expected error is one message that names the mend."""
+    if not all(_is_text(each) or Path(each).exists() for each in arguments):
+        say_error("an argument is no UTF-8, and no file or folder. Mend: write it in UTF-8.")
+        return USAGE
     try:
         code = app(args=arguments, prog_name="guardian", standalone_mode=False)
     except USAGE_ERROR as exc:
@@ -123,6 +129,11 @@ def call(arguments: list[str]) -> int:
         )
         return BUG
     return code if isinstance(code, int) else 0
+
+
+def _is_text(argument: str) -> bool:
+    """Tell whether an argument came in UTF-8; other bytes become halves of characters, which neither store nor broker takes."""
+    return argument.isascii() or not any("\ud800" <= char <= "\udfff" for char in argument)
 
 
 def _code_of(error: GuardianError) -> int:

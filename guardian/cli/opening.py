@@ -13,6 +13,10 @@ from guardian.ports import Store
 from guardian.settings import Settings
 from guardian.wiring import build_embedder, build_identity, build_store, place_store
 
+TurnOption = Annotated[
+    list[str] | None,
+    typer.Option(help="What the asker said before, oldest first; for a question that points back.", show_default=False),
+]
 StoreOption = Annotated[
     str | None,
     typer.Option(

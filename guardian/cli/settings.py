@@ -27,7 +27,7 @@ def settings(
         return
     table = Table(box=None, pad_edge=False)
     for name in ("setting", "value", *(["meaning"] if explain else [])):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == "setting")  # a name is copied and searched for whole
     for name, value, meaning in iter_settings(model):
         table.add_row(name, str(value), *([meaning] if explain else []))
     out.print(table)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from guardian.cli.console import clean, out, print_json, say_error, shorten, style_status
+from guardian.cli.console import clean, clean_name, out, print_json, say_error, shorten, style_status
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.core.policy import UNCALIBRATED
 from guardian.read.explain import Branch, Explanation, explain
@@ -46,7 +46,7 @@ async def _explain(settings: Settings, space: str, memory_id: str, place: str | 
 
 def build_page(explanation: Explanation, *, in_force: str = UNCALIBRATED) -> Group:
     """Draw everything known about a memory; `in_force` is the calibration of its space."""
-    parts: list[Any] = [Text(clean(f"{explanation.memory_id}  in {explanation.space}"), style="bold")]
+    parts: list[Any] = [Text(clean_name(f"{explanation.memory_id}  in {explanation.space}"), style="bold")]
     if not explanation.revisions:
         parts.append(Text("named as a parent, but never written here"))
     for row in explanation.revisions:
@@ -61,7 +61,7 @@ def build_page(explanation: Explanation, *, in_force: str = UNCALIBRATED) -> Gro
 
 def build_revision(row: dict[str, Any], *, in_force: str = UNCALIBRATED) -> list[Any]:
     """Draw one revision: text, standing, card."""
-    row = clean(row)
+    row = {**clean_name(row), "text": clean(row["text"])}
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -138,7 +138,7 @@ def build_tree(branch: Branch) -> Tree:
 
 def label_branch(branch: Branch) -> Text:
     """Label a node of a tree."""
-    label = Text(f"{clean(branch.memory_id)} ", style="bold") + style_status(branch.status)
+    label = Text(f"{clean_name(branch.memory_id)} ", style="bold") + style_status(branch.status)
     if branch.how == "inferred":
         label += Text(f" inferred, similarity {branch.similarity:.2f}", style="magenta")
     elif branch.how == "linked":
@@ -151,7 +151,7 @@ def build_events(events: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("what", "event", "time", "says"):
         table.add_column(name, overflow="fold")
-    for event in sorted(clean(events), key=lambda event: event["time"]):
+    for event in sorted(clean_name(events), key=lambda event: event["time"]):
         says = ", ".join(
             f"{name}: {value}" for name, value in event.items() if name not in {"what", "source", "id", "time"} and value
         )

@@ -35,6 +35,7 @@ from guardian.read.find import find, limit_question
 from guardian.read.ledger.entry import EVENTS_TOPIC, build_entry, build_read, digest_query, pack_entry, pack_read
 from guardian.read.prompt.budget import TokenCounter, estimate_tokens
 from guardian.read.prompt.compile import Prompt, compile_advised
+from guardian.read.task.turn import resolve_question
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -154,7 +155,13 @@ class Calibrator:
         self._clock = clock
 
     async def context(
-        self, query: str, task: Task | None = None, *, space: str, vector: tuple[float, ...] | None = None
+        self,
+        query: str,
+        task: Task | None = None,
+        *,
+        space: str,
+        vector: tuple[float, ...] | None = None,
+        turns: Sequence[str] = (),
     ) -> Admission:
         """Give what memory may say to a question, and note it in the ledger.
 
@@ -165,16 +172,18 @@ class Calibrator:
             task: What is known of it; what is open goes to the classifier, and what stays open is read on the careful side.
             space: The memory bank.
             vector: The question's embedding, where the caller has it.
+            turns: What the asker said before in this conversation, oldest first; never what an assistant or a tool said. A question that
+                points back ("the situation we discussed") is classified and looked up behind the latest of them; the others are read as they stand.
 
         Raises:
             DependencyError: The store or the classifier's model is away.
         """
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
-        question = limit_question(query)
-        dense = await self._embed(question, vector)
-        known = await self._settle_task(question, task or Task(), dense)
+        meant = limit_question(resolve_question(limit_question(query), turns))
+        dense = await self._embed(meant, vector)
+        known = await self._settle_task(meant, task or Task(), dense)
         setting = Setting(task=known, policy=await self._settle_policy(space, asked_at), at=self.policy.at or asked_at)
-        found = await find(self.store, question, dense, setting, space=space)
+        found = await find(self.store, meant, dense, setting, space=space)
         prompt, ruling = compile_advised(found.ruling, setting, count_tokens=self._count_tokens)
         admission = Admission(
             space=space,
@@ -333,9 +342,17 @@ class SyncCalibrator:
         finally:
             self._runner.close()
 
-    def context(self, query: str, task: Task | None = None, *, space: str, vector: tuple[float, ...] | None = None) -> Admission:
+    def context(
+        self,
+        query: str,
+        task: Task | None = None,
+        *,
+        space: str,
+        vector: tuple[float, ...] | None = None,
+        turns: Sequence[str] = (),
+    ) -> Admission:
         """Give what memory may say to a question; see `Calibrator.context`."""
-        return self._runner.run(self._calibrator.context(query, task, space=space, vector=vector))
+        return self._runner.run(self._calibrator.context(query, task, space=space, vector=vector, turns=turns))
 
     def report(
         self,

@@ -84,6 +84,7 @@ async def explain(store: Store, space: str, memory_id: str) -> Explanation | Non
     roots = {root for node in nodes for root in node.roots}
     family = await _fetch_family(store, space, roots)
     tree = {node.id: node for node in [*family, *nodes]}
+    await _fetch_descendants(store, space, [load_node(point) for point in points if point.payload["point"] in NODES], tree)
     current = nodes[0]
     above, below = await _grow_up(store, current, tree), _grow_down(current, tree)
     await _fill_texts(store, (above, below))
@@ -189,6 +190,14 @@ async def _fetch_ancestors(store: Store, start: Node, tree: dict[str, Node]) -> 
         missing = {edge.node_id for node in found for edge in node.edges} - tree.keys()
         if not found:
             return
+
+
+async def _fetch_descendants(store: Store, space: str, found: list[Node], tree: dict[str, Node]) -> None:
+    """Bring in the descendants that are not of its family, since their roots were cut: children of it, and what derives from them."""
+    while (outside := [node for node in found if node.id not in tree]) and len(tree) < MAX_TREE:
+        tree |= {node.id: node for node in outside}
+        children = await store.fetch(Needs(children={(space, node.memory_id) for node in outside}))
+        found = [load_node(point) for point in children if point.payload["point"] in NODES]
 
 
 async def _fill_texts(store: Store, tops: Sequence[Branch]) -> None:

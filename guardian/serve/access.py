@@ -17,13 +17,18 @@ from guardian.contracts.admission import DecodePolicy
 from guardian.core.model import Corrected, Event, Written
 from guardian.core.moment import format_time
 from guardian.core.needs import Needs
+from guardian.core.point import PointKind
 from guardian.core.policy import GOLD, Policy
 from guardian.embed.port import Embedder
+from guardian.errors import DependencyError
 from guardian.ports import Store
 from guardian.read import Admission, Calibrator, Task
 from guardian.read.explain import explain
 from guardian.read.retrieve import Question, retrieve
+from guardian.read.stage.evidence import Evidence
+from guardian.read.task.turn import resolve_question
 from guardian.serve import answer
+from guardian.serve.answering import Answerer
 from guardian.serve.body import (
     ContextAnswer,
     ContextRequest,
@@ -37,9 +42,11 @@ from guardian.serve.body import (
     WriteRequest,
 )
 from guardian.serve.key import Key, Right
-from guardian.serve.problem import ProblemError
+from guardian.serve.problem import RETRY_AWAY_S, ProblemError
+from guardian.serve.reasoned import AnswerReply, AnswerRequest, build_answer
 from guardian.serve.sending import Sink
 from guardian.serve.statement import build_corrected_data, build_statement, build_written_data
+from guardian.telemetry.serve import ServeMetrics
 
 # Contexts whose given memories are remembered, so that an outcome that used others is seen; 200 bytes each.
 _REMEMBERED = 10_000
@@ -59,6 +66,9 @@ class Access:
         policy_of: The policy of a space.
         decode_policy: What is refused.
         has_ledger: Whether contexts and outcomes are kept anywhere.
+        answerer: The model that answers; None where none is set.
+        max_answers: Answers by it in hand at once: they take seconds, and must not take the places of reads.
+        metrics: Counts what is given.
     """
 
     calibrator: Calibrator
@@ -67,7 +77,11 @@ class Access:
     decode_policy: DecodePolicy
     embedder: Embedder | None = None
     has_ledger: bool = True
+    answerer: Answerer | None = None
+    max_answers: int = 16
+    metrics: ServeMetrics = field(default_factory=ServeMetrics)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _answering: int = 0
     _given: OrderedDict[tuple[str, str], frozenset[str]] = field(default_factory=OrderedDict)
 
     @property
@@ -91,10 +105,48 @@ class Access:
             DependencyError: The store is away.
         """
         authorize(key, space, Right.READ)
+        return answer.build_context(await self._admit(space, asked))
+
+    async def answer(self, key: Key, space: str, asked: AnswerRequest) -> AnswerReply:
+        """Have a model answer a question from what memory may say to it, and from what the caller has at hand.
+
+        Raises:
+            ProblemError: The key may not, no model is set here, or too many answers are in hand.
+            DependencyError: The store is away; a model that is away is a fallback.
+            ConfigError: The model will never answer.
+        """
+        authorize(key, space, Right.READ)
+        authorize(key, space, Right.ANSWER)
+        if self.answerer is None:
+            raise ProblemError(
+                404,
+                "no_model",
+                "no model answers here.",
+                "set GUARDIAN_ANSWER__MODEL where the service runs, or ask for a context.",
+            )
+        if self._answering >= self.max_answers:
+            raise ProblemError(503, "too_busy", "too many answers are in hand.", "try again.", retry_after_s=RETRY_AWAY_S)
+        self._answering += 1
+        try:
+            return await self._answer(self.answerer, space, asked)
+        finally:
+            self._answering -= 1
+
+    async def _answer(self, answerer: Answerer, space: str, asked: AnswerRequest) -> AnswerReply:
+        admission = await self._admit(space, asked)
+        evidence = [Evidence(source=one.source, text=one.text) for one in asked.evidence]
+        meant = resolve_question(asked.question, asked.turns)
+        found = await answerer.answer(self.store, admission, meant, evidence=evidence, with_trace=asked.trace)
+        return build_answer(found, answer.build_context(admission))
+
+    async def _admit(self, space: str, asked: ContextRequest) -> Admission:
         task = Task(**asked.task.model_dump())
-        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space)
+        admission = await self.calibrator.limited(asked.limit).context(asked.question, task, space=space, turns=asked.turns)
         self._remember(admission)
-        return answer.build_context(admission)
+        self.metrics.note_given(admission.entry, asked=task, known=admission.task)
+        if self.has_ledger and not admission.is_recorded:
+            self.metrics.note_ledger_failure("given")
+        return admission
 
     async def search(self, key: Key, space: str, asked: SearchRequest) -> SearchAnswer:
         """Search a space, without roles and without a trace.
@@ -129,6 +181,18 @@ class Access:
                 404, "no_such_memory", "the store has never heard of that memory.", "look for it with a search; ids are exact."
             )
         return answer.build_memory(known)
+
+    async def knows(self, key: Key, space: str, memory_id: str) -> bool:
+        """Tell whether a memory was ever written, for whoever may correct in its space.
+
+        Raises:
+            ProblemError: The key may not.
+            DependencyError: The store is away.
+        """
+        authorize(key, space, Right.CORRECT)
+        check_id(memory_id, "memory_id")
+        points = await self.store.fetch(Needs(memories={(space, memory_id)}))
+        return any(point.payload["point"] == PointKind.RECORD and point.payload["memory_id"] == memory_id for point in points)
 
     async def write(self, key: Key, space: str, asked: WriteRequest) -> WriteAnswer:
         """Write a memory.
@@ -177,7 +241,7 @@ class Access:
             raise ProblemError(
                 422, "context_id_bad", "that is no id of a context.", "send the id that the context was given with."
             )
-        if asked.judged_by == GOLD and Right.CORRECT not in key.may:
+        if asked.judged_by.strip().casefold() == GOLD and Right.CORRECT not in key.may:
             raise ProblemError(
                 403,
                 "may_not_judge_gold",
@@ -190,9 +254,14 @@ class Access:
             )
         given = self._given.get((space, context))
         against = asked.overridden or (given is not None and not given.issuperset(asked.used or ()))
-        await self.calibrator.judge(
-            context, asked.value, space=space, judged_by=asked.judged_by, used=asked.used, overridden=against
-        )
+        try:
+            judged = await self.calibrator.judge(
+                context, asked.value, space=space, judged_by=asked.judged_by, used=asked.used, overridden=against
+            )
+        except DependencyError:
+            self.metrics.note_ledger_failure("judged")
+            raise
+        self.metrics.note_judged(judged, had_memory=None if given is None else bool(given))
         return OutcomeAnswer(context=context, known=given is not None, overridden=against)
 
     async def _send(

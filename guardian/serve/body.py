@@ -6,9 +6,11 @@ and are data. What a task bars is told by id and reason, without its text.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from guardian.contracts.role import Reason, Role
 from guardian.contracts.wire import CorrectedData, Id, Ids, Replacement, SourceWire, Time, WrittenData
@@ -19,6 +21,9 @@ from guardian.core.model import Extent
 MAX_QUESTION_CHARS = 8_192
 MAX_USED = 1_000
 Question = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUESTION_CHARS)]
+# A question points back to the latest of them at most.
+MAX_TURNS = 50
+Turns = Annotated[tuple[Annotated[str, StringConstraints(max_length=MAX_QUESTION_CHARS)], ...], Field(max_length=MAX_TURNS)]
 Label = Annotated[str, StringConstraints(max_length=1_024)]
 
 
@@ -54,6 +59,7 @@ class ContextRequest(Body):
     question: Question = Field(description="What is asked.")
     task: TaskBody = Field(default_factory=TaskBody, description="What is known of the task.")
     limit: int | None = Field(None, ge=1, le=100, description="Most records; default: the service's setting.")
+    turns: Turns = Field((), description="What the asker said before, oldest first; never what an assistant or a tool said.")
 
 
 class ContextRecord(Body):
@@ -173,20 +179,36 @@ class MemoryAnswer(Body):
     events: tuple[dict[str, Any], ...] = Field((), description="Corrections, verdicts, deletions and the like that name it.")
 
 
-class _Named(BaseModel):
-    """How an event is named, so that sending it again is sending it once."""
+class _Statement(BaseModel):
+    """What becomes an event: named, so that sending it again is sending it once, and without a field that nobody knows."""
 
     event_id: Id | None = Field(None, description="Id of the event; with `time`, the same request again changes nothing.")
     time: Time | None = Field(None, description="When it happened; default: now. Never in the future.")
 
+    @model_validator(mode="after")
+    def _has_no_unknown_parts(self) -> Self:
+        """Refuse inside, too, what events keep for a later version: `scope.user` for `user_id` would open a memory to everybody."""
+        for path in _find_unknown(self):
+            raise PydanticCustomError("extra_forbidden", "{field} is no field that is known", {"field": path})
+        return self
 
-class WriteRequest(WrittenData, _Named):
+
+def _find_unknown(model: BaseModel, path: str = "") -> Iterator[str]:
+    for name in model.model_extra or ():
+        yield f"{path}{name}"
+    for name in type(model).model_fields:
+        part = getattr(model, name)
+        if isinstance(part, BaseModel):
+            yield from _find_unknown(part, f"{path}{name}.")
+
+
+class WriteRequest(WrittenData, _Statement):
     """A memory to be written: the data of `memory.written`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class CorrectRequest(Body, _Named):
+class CorrectRequest(Body, _Statement):
     """Memories that are wrong, and what holds instead. On whose word is the key's to say, not the body's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=CorrectedData.model_config["json_schema_extra"])

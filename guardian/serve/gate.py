@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guardian.errors import GuardianError
 from guardian.serve.key import Key, Keyring
-from guardian.serve.problem import MEDIA_TYPE, RETRY_AWAY_S, ProblemError, build_problem
+from guardian.serve.problem import MEDIA_TYPE, RETRY_AWAY_S, ProblemError, build_problem, read_code
 from guardian.serve.rate import RateLimit
 from guardian.telemetry.serve import ServeMetrics
 
@@ -27,7 +28,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 # What needs a key; the rest is health, figures and the description of the interface.
 GUARDED = "/v1/"
+_ANSWERS = re.compile(r"/v1/spaces/[^/]+/answer")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# What is sent at once, so that a client that does not read meets its deadline. An answer that is sent whole would lie in the connection
+# for as long as that stays open.
+_PART_BYTES = 64 * 1024
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -37,13 +42,19 @@ class Limits:
 
     Attributes:
         timeout_s: From its first byte to the last of the answer.
+        answer_timeout_s: The same where a model answers.
         max_body_bytes: Of its body.
         max_requests: In hand at once.
     """
 
     timeout_s: float = 15.0
+    answer_timeout_s: float = 60.0
     max_body_bytes: int = 256 * 1024
     max_requests: int = 64
+
+    def time_for(self, path: str) -> float:
+        """Give the seconds that a request to a path may take."""
+        return self.answer_timeout_s if _ANSWERS.fullmatch(path) else self.timeout_s
 
 
 @dataclass(slots=True)
@@ -54,13 +65,22 @@ class _Exchange:
     send: Send
     started_at: float = field(default_factory=time.perf_counter)
     status: int = 0
+    is_problem: bool = False
+    code: str | None = None
 
     async def answer(self, message: Message) -> None:
-        """Pass a part of the answer on, and note its status."""
+        """Pass a part of the answer on, and note its status, and the code of a problem: whoever refuses is counted here."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self.is_problem = (b"content-type", MEDIA_TYPE.encode()) in map(tuple, message.get("headers", ()))
             message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
-        await self.send(message)
+        elif self.is_problem and self.code is None and message.get("body"):
+            self.code = read_code(message["body"])
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // _PART_BYTES * _PART_BYTES
+        for start in range(0, last, _PART_BYTES):
+            await self.send({**message, "body": body[start : start + _PART_BYTES], "more_body": True})
+        await self.send({**message, "body": body[last:]} if last else message)
 
     async def refuse(self, problem: ProblemError) -> None:
         """Answer with a problem, unless an answer has begun."""
@@ -115,9 +135,10 @@ class Gate:
             self._note(exchange)
 
     async def _pass(self, exchange: _Exchange, receive: Receive) -> None:
+        scope = exchange.scope
+        limit_s = self._limits.time_for(scope["raw_path"].decode("latin-1"))
         try:
-            async with asyncio.timeout(self._limits.timeout_s):
-                scope = exchange.scope
+            async with asyncio.timeout(limit_s):
                 # Segments stay as they were sent: an id may hold a slash, which must not become a part of the path.
                 scope["path"] = scope["raw_path"].decode("ascii")
                 self._admit(scope)
@@ -128,7 +149,7 @@ class Gate:
                 ProblemError(
                     504,
                     "too_slow",
-                    f"the request took longer than {self._limits.timeout_s:g} s; what it asked for may still be done.",
+                    f"the request took longer than {limit_s:g} s; what it asked for may still be done.",
                     "try again with the same event id and time, which changes nothing twice.",
                 )
             )
@@ -173,6 +194,8 @@ class Gate:
     def _note(self, exchange: _Exchange) -> None:
         seconds = time.perf_counter() - exchange.started_at
         self._metrics.note(exchange.route, exchange.status, seconds)
+        if exchange.code is not None:
+            self._metrics.note_refused(exchange.code)
         if exchange.scope["path"].startswith(GUARDED):
             key: Key | None = exchange.scope.get("state", {}).get("key")
             log.info(
@@ -202,6 +225,7 @@ def _read_secret(header: str | None) -> str | None:
 
 
 def _host_of(header: str) -> str:
+    header = header.lower()
     return header.rpartition(":")[0] if header.rpartition(":")[2].isdigit() else header
 
 

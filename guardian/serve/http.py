@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 from urllib.parse import unquote
 
@@ -32,6 +33,8 @@ from guardian.serve.gate import Gate, Limits, log_bug
 from guardian.serve.key import Key, Keyring
 from guardian.serve.problem import MEDIA_TYPE, ProblemError, build_problem
 from guardian.serve.rate import RateLimit
+from guardian.serve.ready import Readiness
+from guardian.serve.reasoned import AnswerReply, AnswerRequest
 from guardian.telemetry.serve import ServeMetrics
 
 # Of the interface, in the path and in the document: a breaking change is /v2.
@@ -48,6 +51,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     504: {**_PROBLEM, "description": "It took too long; it may still be done."},
 }
 _MISSING: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "The store has never heard of it."}}
+_NO_MODEL: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "No model is set where this service runs."}}
 _NO_LEDGER: dict[int | str, dict[str, Any]] = {409: {**_PROBLEM, "description": "This service keeps no ledger."}}
 
 router = APIRouter(
@@ -92,6 +96,12 @@ Memory = Annotated[Access, Depends(_read_access)]
 async def give_context(space: Space, asked: ContextRequest, key: Bearer, memory: Memory) -> ContextAnswer:
     """Give what memory may say to a question: a prompt, every record with its role and reason, and the ledger's id."""
     return await memory.context(key, space, asked)
+
+
+@router.post("/answer", responses=_NO_MODEL)
+async def answer(space: Space, asked: AnswerRequest, key: Bearer, memory: Memory) -> AnswerReply:
+    """Have a model answer from memory, and from evidence at hand; each statement is checked word by word. Only where a model is set."""
+    return await memory.answer(key, space, asked)
 
 
 @router.post("/search")
@@ -143,15 +153,16 @@ async def livez() -> dict[str, str]:
 
 
 @pages.get("/readyz", include_in_schema=False)
-async def readyz(memory: Memory) -> dict[str, str]:
+async def readyz(request: Request) -> dict[str, str]:
     """Answer when the store does."""
-    await memory.probe()
+    await request.app.state.ready.require()
     return {"status": "ready"}
 
 
 @pages.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Show the figures of this process."""
+    """Show the figures of this process; whether the store answers is asked now."""
+    await request.app.state.ready.look()
     return Response(request.app.state.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -164,6 +175,8 @@ def build_routes() -> FastAPI:
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
+        # Behind a proxy with TLS a redirect would lead to http, and the key would follow it in the clear.
+        redirect_slashes=False,
         generate_unique_id_function=_name_operation,
     )
     app.include_router(router)
@@ -176,12 +189,19 @@ def build_routes() -> FastAPI:
 
 
 def build_app(
-    access: Access, keyring: Keyring, *, limits: Limits, metrics: ServeMetrics | None = None, rate: RateLimit | None = None
+    access: Access,
+    keyring: Keyring,
+    *,
+    limits: Limits,
+    metrics: ServeMetrics | None = None,
+    rate: RateLimit | None = None,
+    ready_timeout_s: float = 5.0,
 ) -> ASGIApp:
-    """Build the service over an open access."""
+    """Build the service over an open access, whose metrics it shows."""
     app = build_routes()
     app.state.access = access
-    app.state.metrics = metrics or ServeMetrics()
+    app.state.metrics = metrics or access.metrics
+    app.state.ready = Readiness(access.probe, app.state.metrics, timeout_s=ready_timeout_s)
     return Gate(app, keyring=keyring, limits=limits, metrics=app.state.metrics, rate=rate)
 
 
@@ -189,8 +209,10 @@ def _name_operation(route: APIRoute) -> str:
     return route.name
 
 
-def _respond(problem: ProblemError) -> JSONResponse:
-    headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
+def _respond(problem: ProblemError, more: Mapping[str, str] | None = None) -> JSONResponse:
+    headers = {**(more or {})}
+    if problem.retry_after_s is not None:
+        headers["Retry-After"] = str(problem.retry_after_s)
     return JSONResponse(problem.describe(), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
@@ -226,7 +248,7 @@ async def _answer_http(request: Request, exc: Exception) -> Response:  # noqa: A
     assert isinstance(exc, HTTPException)
     code = {404: "no_such_route", 405: "method_wrong", 400: "not_json"}.get(exc.status_code, "refused")
     mend = "/openapi.json lists the routes and what they take."
-    return _respond(ProblemError(exc.status_code, code, "the service does not take that request.", mend))
+    return _respond(ProblemError(exc.status_code, code, "the service does not take that request.", mend), exc.headers)
 
 
 async def _answer_bug(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above

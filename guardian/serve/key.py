@@ -20,6 +20,7 @@ class Right(StrEnum):
     """What a key may do."""
 
     READ = "read"
+    ANSWER = "answer"
     WRITE = "write"
     CORRECT = "correct"
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from guardian.contracts.reason import REASONS, Reason
 from guardian.errors import ConfigError, ConflictError, DependencyError, GuardianError, RecordError
 
 MEDIA_TYPE = "application/problem+json"
 # Seconds after which something that is away may be asked again.
 RETRY_AWAY_S = 5
+_URN = "urn:guardian:problem:"
 
 
 class ProblemError(GuardianError):
@@ -46,7 +49,7 @@ class ProblemError(GuardianError):
     def describe(self) -> dict[str, Any]:
         """Give the members of the answer."""
         return {
-            "type": f"urn:guardian:problem:{self.code}",
+            "type": f"{_URN}{self.code}",
             "title": self.code.replace("_", " "),
             "status": self.status,
             "detail": self.detail,
@@ -77,3 +80,8 @@ def build_problem(error: GuardianError) -> ProblemError:
             return ProblemError(500, "misconfigured", "the settings of this service do not allow that.", "see the service's log.")
         case _:
             return ProblemError(500, "bug", "this is a bug of Guardian.", "see the service's log, and report it.")
+
+
+def read_code(body: bytes) -> str:
+    """Read the code of a problem from the body that it is answered with."""
+    return str(orjson.loads(body)["type"]).removeprefix(_URN)

@@ -107,9 +107,16 @@ class HttpServer(uvicorn.Server):
 
 
 async def serve_http(app: ASGIApp, bound: socket.socket, *, stop_s: float) -> None:
-    """Serve until told to stop; requests in hand then have `stop_s` seconds."""
-    address, port = bound.getsockname()[:2]
-    log.info("serve.started", address=address, port=port)
-    with bound:
+    """Serve until told to stop, from the moment that the log says so; requests in hand then have `stop_s` seconds."""
+    with bound, log_started(bound):
         await HttpServer(app, stop_s=stop_s).serve(sockets=[bound])
+
+
+@contextmanager
+def log_started(bound: socket.socket) -> Iterator[None]:
+    """Tell the log where is listened, and when that has ended in order."""
+    address, port = bound.getsockname()[:2]
+    bound.listen()  # before it is told: who starts this process connects on that word
+    log.info("serve.started", address=address, port=port)
+    yield
     log.info("serve.stopped")

@@ -60,8 +60,8 @@ def build_statement(
         raise ProblemError(
             422,
             "not_json",
-            "the body holds what JSON cannot carry: half a character, or too many levels.",
-            "cut texts at characters.",
+            "the body holds what cannot be kept as JSON: half a character, a whole number beyond 64 bits, or too many levels.",
+            "cut texts at characters, and send such a number as a string.",
         ) from exc
     capped = replace(policy, trust_topics=(("*", key.highest),))
     decoded = decode(raw, policy=capped, received_at=now, ingress=key.source)

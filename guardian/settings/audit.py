@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 
 from guardian.settings.chat import ChatSettings
 from guardian.settings.section import DAY_S, Section
@@ -37,6 +38,15 @@ class AuditSettings(Section):
     tries: int = Field(3, ge=1, le=20, description="Tries of a channel that is away; then the case goes on without it.")
     retry_pause_s: float = Field(1.0, ge=0, le=3_600.0, description="Pause before the second try, doubled each time, seconds.")
     cases_per_minute: float | None = Field(None, ge=1, description="Cases that channels are asked about; unset for no limit.")
+
+    @field_validator("channels")
+    @classmethod
+    def _names_each_once(cls, channels: tuple[str, ...]) -> tuple[str, ...]:
+        """A channel that is named twice would be asked, and paid for, twice."""
+        twice = sorted(name for name, times in Counter(channels).items() if times > 1)
+        if twice:
+            raise ValueError(f"{', '.join(map(repr, twice))}: named more than once; name each channel once")
+        return channels
 
 
 class JudgeSettings(ChatSettings):

@@ -23,8 +23,10 @@ class KeySettings(Section):
         None, description="sha256: and the 64 hex digits of the key's SHA-256, so that no secret lies here."
     )
     spaces: tuple[str, ...] = Field((), description="Patterns of the spaces it opens, as of the shell; none by default.")
-    may: frozenset[Literal["read", "write", "correct"]] = Field(
-        frozenset({"read"}), description="What it may do: read; write, which includes deleting as an agent does; correct."
+    may: frozenset[Literal["read", "answer", "write", "correct"]] = Field(
+        frozenset({"read"}),
+        description="What it may do: read; answer, which has a model answer and may cost money; write, which includes deleting as an "
+        "agent does; correct.",
     )
     highest: SourceKind = Field(SourceKind.AGENT, description="Highest source kind or authority that its bearer may claim.")
     actor: str | None = Field(None, description="Who acts with it, as actor of its corrections; default: the key's name.")
@@ -56,8 +58,17 @@ class ServeSettings(Section):
         description="Name of the key whose rights `guardian mcp` has; without one it reads every space and does nothing else.",
     )
     timeout_s: float = Field(15.0, gt=0, le=DAY_S, description="Longest time for one request, its body included, seconds.")
+    answer_timeout_s: float = Field(
+        60.0, gt=0, le=DAY_S, description="The same for an answer by a model, which takes up to five of its own, seconds."
+    )
+    ready_timeout_s: float = Field(
+        5.0, gt=0, le=DAY_S, description="After which a store that says nothing is away for /readyz and the figures, seconds."
+    )
     stop_s: float = Field(
         10.0, gt=0, le=DAY_S, description="Time that requests in hand have when the process is told to stop, seconds."
     )
     max_body_bytes: int = Field(256 * 1024, ge=1024, description="Largest request body.")
     max_requests: int = Field(64, ge=1, description="Requests in hand at once; more are refused with 503.")
+    max_answers: int = Field(
+        16, ge=1, description="Of these answers by a model, which take long; more are refused with 503, and reads go on."
+    )

@@ -1,6 +1,6 @@
 """Wiring: the only place where settings become objects and adapters are chosen. No logic."""
 
-from guardian.wiring.answer import build_answer_chat, build_stage_options
+from guardian.wiring.answer import build_answer_chat, build_answerer, build_stage_options
 from guardian.wiring.audit import build_sandbox, open_auditor, open_channel
 from guardian.wiring.broker import build_kafka_options, build_kafka_security, build_publisher, forward_events, open_producer
 from guardian.wiring.chat import build_budget, build_chat
@@ -24,6 +24,7 @@ from guardian.wiring.worker import build_pipeline, build_worker_setup, open_pipe
 __all__ = [
     "build_access",
     "build_answer_chat",
+    "build_answerer",
     "build_author",
     "build_budget",
     "build_calibrator",

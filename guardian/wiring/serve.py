@@ -15,6 +15,8 @@ from guardian.serve.key import Key, Keyring, Right, digest_secret
 from guardian.serve.sending import PipelineSink, TopicSink
 from guardian.settings import KeySettings, Settings
 from guardian.telemetry.log import configure_logging
+from guardian.telemetry.serve import ServeMetrics
+from guardian.wiring.answer import build_answerer
 from guardian.wiring.broker import build_publisher, forward_events, open_producer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
 from guardian.wiring.read import build_calibrator
@@ -22,6 +24,8 @@ from guardian.wiring.state import build_embedder, build_identity, build_store, p
 from guardian.wiring.worker import build_pipeline
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from guardian.stream.broker.kafka import Producer
 
 
@@ -61,7 +65,7 @@ def build_keyring(settings: Settings) -> Keyring:
             setting="GUARDIAN_SERVE__KEYS",
             mend="give each key its own.",
         )
-    return Keyring(keys, anonymous=None if keys else build_own_key("local", Right.READ, Right.WRITE))
+    return Keyring(keys, anonymous=None if keys else build_own_key("local", Right.READ, Right.ANSWER, Right.WRITE))
 
 
 def choose_mcp_key(settings: Settings) -> Key:
@@ -72,7 +76,7 @@ def choose_mcp_key(settings: Settings) -> Key:
     """
     name = settings.serve.mcp_key
     if name is None:
-        return build_own_key("mcp", Right.READ)
+        return build_own_key("mcp", Right.READ, Right.ANSWER)
     if name not in settings.serve.keys:
         known = ", ".join(sorted(settings.serve.keys)) or "none"
         raise ConfigError(
@@ -102,6 +106,8 @@ async def open_access(settings: Settings, place: str | None = None) -> AsyncIter
         producer = await stack.enter_async_context(open_producer(settings)) if to_topic else None
         access = build_access(settings, store, embedder, producer)
         stack.push_async_callback(access.sink.close)
+        if access.answerer is not None:
+            stack.push_async_callback(access.answerer.close)
         yield access
 
 
@@ -128,6 +134,7 @@ def build_access(settings: Settings, store: Store, embedder: Embedder | None, pr
         sink = PipelineSink(build_pipeline(settings, store, embedder, None))
         on_read = sink.post
     calibrator = build_calibrator(settings, store, embedder=embedder, publisher=publisher, on_read=on_read)
+    metrics = ServeMetrics()
     return Access(
         calibrator=calibrator,
         sink=sink,
@@ -135,11 +142,14 @@ def build_access(settings: Settings, store: Store, embedder: Embedder | None, pr
         decode_policy=build_decode_policy(settings, store.identity.vector_size),
         embedder=embedder,
         has_ledger=publisher is not None or settings.read.ledger_dir is not None,
+        answerer=build_answerer(settings, metrics),
+        max_answers=settings.serve.max_answers,
+        metrics=metrics,
     )
 
 
 async def run_serve(settings: Settings, place: str | None = None) -> None:
-    """Serve over HTTP until told to stop.
+    """Serve over HTTP until told to stop; live and unready while the store is away, at the start as well.
 
     Raises:
         ConfigError: The address needs keys, is taken, or the extra is missing.
@@ -147,33 +157,47 @@ async def run_serve(settings: Settings, place: str | None = None) -> None:
     try:
         from guardian.serve.gate import Limits  # noqa: PLC0415 # an extra
         from guardian.serve.http import build_app  # noqa: PLC0415 # an extra
-        from guardian.serve.server import bind_socket, require_keys, serve_http  # noqa: PLC0415 # an extra
+        from guardian.serve.server import bind_socket, require_keys  # noqa: PLC0415 # an extra
+        from guardian.serve.waiting import serve_when_there  # noqa: PLC0415 # an extra
     except ImportError as exc:
         raise _miss_extra(exc) from exc
     configure_logging(settings.log_level)
     serve = settings.serve
     require_keys(serve.bind, has_keys=bool(serve.keys))
-    limits = Limits(timeout_s=serve.timeout_s, max_body_bytes=serve.max_body_bytes, max_requests=serve.max_requests)
-    with bind_socket(serve.bind, serve.port) as bound:
+    limits = Limits(
+        timeout_s=serve.timeout_s,
+        answer_timeout_s=serve.answer_timeout_s,
+        max_body_bytes=serve.max_body_bytes,
+        max_requests=serve.max_requests,
+    )
+    keyring = build_keyring(settings)
+
+    @asynccontextmanager
+    async def open_app() -> AsyncIterator[ASGIApp]:
         async with open_access(settings, place) as access:
-            await serve_http(build_app(access, build_keyring(settings), limits=limits), bound, stop_s=serve.stop_s)
+            yield build_app(access, keyring, limits=limits, ready_timeout_s=serve.ready_timeout_s)
+
+    with bind_socket(serve.bind, serve.port) as bound:
+        await serve_when_there(open_app, bound, stop_s=serve.stop_s)
 
 
 async def run_mcp(settings: Settings, place: str | None = None) -> None:
-    """Serve MCP over standard input and output until the other end closes.
+    """Serve MCP over standard input and output until the other end closes, or the process is told to stop.
 
     Raises:
         ConfigError: The key is not there, or the extra is missing.
     """
     try:
         from guardian.serve.mcp import build_mcp  # noqa: PLC0415 # an extra
+        from guardian.serve.stdio import stoppable_stdin  # noqa: PLC0415 # of the same service
     except ImportError as exc:
         raise _miss_extra(exc) from exc
     key = choose_mcp_key(settings)
-    async with open_access(settings, place) as access:
-        server = build_mcp(access, key)
-        configure_logging(settings.log_level)  # after the SDK's own, which would log to where answers go
-        await server.run_stdio_async()
+    with stoppable_stdin():
+        async with open_access(settings, place) as access:
+            server = build_mcp(access, key)
+            configure_logging(settings.log_level)  # after the SDK's own, which would log to where answers go
+            await server.run_stdio_async()
 
 
 def _miss_extra(exc: ImportError) -> ConfigError:

@@ -14,6 +14,7 @@ import httpx
 from guardian.serve.gate import Limits
 from guardian.serve.http import build_app
 from guardian.serve.key import Keyring
+from guardian.serve.problem import MEDIA_TYPE
 from guardian.serve.rate import RateLimit
 from guardian.serve.server import HttpServer, bind_socket
 from guardian.settings import KeySettings, ReadSettings, ServeSettings, Settings, StoreSettings
@@ -45,6 +46,22 @@ def build_settings(folder: Path, *, keys: dict[str, KeySettings] | None = None) 
         read=ReadSettings(ledger_dir=folder / "ledger"),
         serve=ServeSettings(keys=KEYS if keys is None else keys),
     )
+
+
+def problem_of(response: httpx.Response, status: int) -> dict[str, Any]:
+    """Give the problem that a request was refused with; every one names the mend."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"].startswith(MEDIA_TYPE)
+    problem = response.json()
+    assert problem["status"] == status
+    assert problem["mend"]
+    assert problem["type"].startswith("urn:guardian:problem:")
+    return problem
+
+
+def code_of(response: httpx.Response, status: int) -> str:
+    """Give the code of a problem."""
+    return str(problem_of(response, status)["type"]).rpartition(":")[2]
 
 
 @dataclass(frozen=True)
@@ -89,7 +106,7 @@ async def running(
         task = asyncio.create_task(server.serve(sockets=[bound]))
         try:
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=30) as client:
-                await _wait_until_live(client)
+                await wait_until_live(client)
                 yield Service(client, server, settings)
         finally:
             server.stop()
@@ -97,7 +114,8 @@ async def running(
             bound.close()
 
 
-async def _wait_until_live(client: httpx.AsyncClient) -> None:
+async def wait_until_live(client: httpx.AsyncClient) -> None:
+    """Wait until a service answers."""
     for _ in range(200):
         try:
             if (await client.get("/livez")).status_code == 200:

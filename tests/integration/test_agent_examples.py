@@ -88,10 +88,24 @@ def test_it_does_what_langgraphs_own_store_does(store: BaseStore) -> None:
         lambda each: sorted(each.list_namespaces(prefix=("ann",))),
         lambda each: sorted(each.list_namespaces(suffix=("prices",))),
         lambda each: sorted(each.list_namespaces(max_depth=1)),
+        lambda each: describe(each.search(("ann",), query="")),
+        lambda each: each.search(("ann",), query="Arabica", limit=0),
+        lambda each: bool(each.search(("ann",), query="Arabica " * 2_000)),
         lambda each: each.get(("ann",), "arabica"),  # last: LangGraph's own store lists a namespace that was only asked for
     ]
     for number, look in enumerate(looks):
         assert look(store) == look(own), number
+
+
+def test_what_langgraphs_own_store_refuses_is_refused(store: BaseStore) -> None:
+    """An operator or an operation that is not known is told, not passed over."""
+    own = InMemoryStore()
+    for each in (own, store):
+        each.put(("ann",), "note", {"content": "Arabica", "year": 2025})
+        with pytest.raises(ValueError, match=r"Unsupported operator: \$in"):
+            each.search(("ann",), filter={"year": {"$in": [2025]}})
+        with pytest.raises(ValueError, match="Unknown operation type"):
+            each.batch(["get"])  # type: ignore[list-item] # what is no operation
 
 
 def test_a_search_with_words_finds_under_its_prefix(store: BaseStore) -> None:
@@ -267,3 +281,57 @@ def test_a_corrected_memory_is_in_its_history_only(memory: Any) -> None:
     assert memory.get(memory_id) is None
     assert memory.search("tea", filters={"user_id": "ann"})["results"] == []
     assert [change["event"] for change in memory.history(memory_id)] == ["ADD", "SUPERSEDED"]
+
+
+@pytest.mark.filterwarnings("ignore")  # of mem0 and its dependencies
+def test_a_filter_is_kept_or_refused_and_never_passed_over(memory: Any, real: Any) -> None:
+    """Metadata must be equal, as in mem0; what is more than equality is told, or an application would show what it filtered out."""
+    user = {"user_id": "ann"}
+    for each in (real, memory):
+        each.add("I prefer tea without sugar", user_id="ann", infer=False, metadata={"topic": "tea"})
+        each.add("I like hiking in the mountains", user_id="ann", infer=False, metadata={"topic": "sport"})
+        sport = {**user, "topic": "sport"}
+        found = each.search("tea sugar hiking mountains", filters=sport, threshold=0.0)["results"]
+        assert [result["memory"] for result in found] == ["I like hiking in the mountains"]
+        assert [result["memory"] for result in each.get_all(filters=sport)["results"]] == ["I like hiking in the mountains"]
+        assert each.get_all(filters={**user, "topic": "music"})["results"] == []
+    for more in ({"topic": {"ne": "tea"}}, {"OR": [{"topic": "tea"}]}, {"topic": "*"}):
+        for call in (lambda filters: memory.search("tea", filters=filters), lambda filters: memory.get_all(filters=filters)):
+            with pytest.raises(ValueError, match="more than equality"):
+                call({**user, **more})
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_what_is_gone_is_neither_updated_nor_deleted(memory: Any, real: Any) -> None:
+    """An update does not bring a deleted memory back, and the caller is told, as by mem0; nor one that never was."""
+    for each in (real, memory):
+        memory_id = each.add("I prefer tea", user_id="ann", infer=False)["results"][0]["id"]
+        each.delete(memory_id)
+        for call in (lambda name, one=each: one.update(name, "I prefer coffee"), lambda name, one=each: one.delete(name)):
+            for name in (memory_id, "00000000-0000-0000-0000-000000000000"):
+                with pytest.raises(ValueError, match="not found"):
+                    call(name)
+        assert each.get(memory_id) is None
+        assert each.get_all(filters={"user_id": "ann"})["results"] == []
+        assert all(change["created_at"] for change in each.history(memory_id))
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_messages_and_questions_are_read_as_mem0_reads_them(memory: Any, real: Any) -> None:
+    """Parts of a message are its text, one without a text is none; an update may change metadata alone."""
+    for each in (real, memory):
+        parts = [{"role": "user", "content": [{"type": "text", "text": "I prefer tea"}]}, {"role": "user"}]
+        (added,) = each.add(parts, user_id=" ann ", infer=False, metadata={"a": 1})["results"]
+        assert added["memory"] == "I prefer tea"
+        each.update(added["id"], metadata={"b": 2})
+        got = each.get(added["id"])
+        assert (got["memory"], got["metadata"], got["user_id"]) == ("I prefer tea", {"a": 1, "b": 2}, "ann")
+        user = {"user_id": "ann"}
+        assert each.search("tea", filters=user, top_k=0)["results"] == []
+        assert each.search("tea " * 4_000, filters=user, threshold=0.0)["results"]
+        for wrong in ({"query": " "}, {"query": "tea", "top_k": -1}, {"query": "tea", "threshold": 2.0}):
+            with pytest.raises(ValueError, match=r"query|top_k|threshold"):
+                each.search(**wrong, filters=user)
+        with pytest.raises(ValueError, match="user_id"):
+            each.add("I prefer tea", user_id=" ", infer=False)
+        assert each.get("") is None

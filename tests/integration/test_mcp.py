@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,6 +18,7 @@ from mcp import Client, StdioServerParameters
 from guardian.read.prompt.section import parse_block
 from guardian.serve.body import WriteRequest
 from guardian.serve.key import Key, Right
+from guardian.serve.stdio import mend_line
 from guardian.settings import Settings, StoreSettings
 from guardian.wiring import open_access
 
@@ -32,6 +35,10 @@ KEY = json.dumps(
         },
         "bot": {"secret": "the-secret-of-the-bot-is-long", "spaces": ["shop"], "may": ["read", "correct"]},
     }
+)
+HELLO = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    b'"clientInfo":{"name":"host","version":"1"}}}\n'
 )
 Open = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -142,3 +149,81 @@ async def test_a_model_cannot_make_itself_an_authority(speak: Open) -> None:
             assert "not_your_space" in told
             assert "4711" not in told
         assert "not_your_space" in await refuse(client, "search", space="vault", question="vault")
+
+
+async def test_an_argument_that_is_not_known_is_refused(speak: Open) -> None:
+    """A misspelt replacement must not supersede without one; the schema says so beforehand."""
+    async with speak("desk") as client:
+        tools = (await client.list_tools()).tools
+        assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
+        assert "replacment" in await refuse(client, "correct", space="shop", targets=["note"], replacment="invoice")
+        assert (await ask(client, "explain", space="shop", memory_id="note"))["status"] == "active"
+
+
+async def test_nothing_is_replaced_by_what_was_never_written(speak: Open) -> None:
+    """Neither by an invented memory nor by one that another space has; both would leave readers with nothing."""
+    async with speak("desk") as client:
+        for invented in ("invoice-188", "code"):
+            told = await refuse(client, "correct", space="shop", targets=["note"], replacement=invented)
+            assert "no_such_replacement" in told
+        assert (await ask(client, "explain", space="shop", memory_id="note"))["status"] == "active"
+
+
+def _call(number: int, tool: str, arguments: str) -> bytes:
+    """Give a call as a host writes it, to the byte."""
+    call = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}\n'
+    return call.encode()
+
+
+@pytest.mark.parametrize("stopping", [signal.SIGTERM, signal.SIGINT, None])
+def test_it_stops_when_it_is_told_to(stopping: signal.Signals | None, fast_path: Path) -> None:
+    """By a signal while its input stays open, or by the end of that: exit code 0, and the store can be opened again."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
+    command = [sys.executable, "-m", "guardian", "mcp", "--store", str(fast_path / "store")]
+    for _ in range(2):
+        process = subprocess.Popen(
+            command, cwd=fast_path, env={**env, "PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(HELLO)
+            process.stdin.write(_call(2, "search", '{"space": "shop", "question": "\\ud83d beans"}'))
+            process.stdin.flush()
+            assert [json.loads(process.stdout.readline())["id"] for _ in range(2)] == [1, 2]
+            if stopping is None:
+                process.stdin.close()
+            else:
+                process.send_signal(stopping)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stdin.close()
+
+
+def test_without_an_input_it_does_not_start(fast_path: Path) -> None:
+    """Exit code 2 and the mend, and no store is made."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GUARDIAN_")}
+    command = f"exec {sys.executable} -m guardian mcp --store store <&-"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=fast_path, env={**env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input is closed" in done.stderr
+    assert not (fast_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "mended"),
+    [
+        (b'{"a": "\\ud83d beans"}', b'{"a": "? beans"}'),
+        (b'{"a": "\\ud83d\\ude00"}', '{"a": "\U0001f600"}'.encode()),
+        (b'{"a": "plain"}', b'{"a": "plain"}'),
+        (b"\\ud83d is no JSON", b"\\ud83d is no JSON"),
+    ],
+)
+def test_half_a_character_does_not_take_the_rest_with_it(line: bytes, mended: bytes) -> None:
+    """What has all of its characters, and what is no JSON at all, stays as it is."""
+    assert mend_line(line) == mended

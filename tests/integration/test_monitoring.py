@@ -83,15 +83,14 @@ def build_alertmanager_config(webhook: Webhook) -> dict[str, Any]:
     return config
 
 
-def build_prometheus_config(*, target: str, alertmanager: str, rules: Path) -> dict[str, Any]:
-    """Give the shipped example with the target and Alertmanager of the test, and short pauses."""
+def build_prometheus_config(*, target: str, alertmanager: str, rules: Path, job_name: str = "guardian") -> dict[str, Any]:
+    """Give the shipped example with the target and Alertmanager of the test, and short pauses; of the jobs that of the target."""
     config: dict[str, Any] = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     config["global"] |= {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "250ms"}
     config["global"]["external_labels"]["docs_url"] = DOCS
     config["rule_files"] = [str(rules / "*.yml")]
-    (job,) = config["scrape_configs"]
-    (static,) = job["static_configs"]
-    static["targets"] = [target]
+    assert job_name in {job["job_name"] for job in config["scrape_configs"]}
+    config["scrape_configs"] = [{"job_name": job_name, "static_configs": [{"targets": [target]}]}]
     config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"] = [alertmanager]
     return config
 
@@ -107,14 +106,14 @@ def routing(programs: Programs, folder: Path) -> Iterator[tuple[Daemon, Webhook]
 
 
 @contextmanager
-def watch(programs: Programs, target: str, folder: Path) -> Iterator[tuple[Daemon, Webhook]]:
+def watch(programs: Programs, target: str, folder: Path, *, job_name: str = "guardian") -> Iterator[tuple[Daemon, Webhook]]:
     """Watch a target from metrics to webhook; gives Prometheus and the webhook."""
     rules = copy_rules(folder / "rules", pause=PAUSE)
     with (
         routing(programs, folder) as (alertmanager, webhook),
         build_prometheus(
             programs,
-            build_prometheus_config(target=target, alertmanager=alertmanager.address, rules=rules),
+            build_prometheus_config(target=target, alertmanager=alertmanager.address, rules=rules, job_name=job_name),
             folder=folder / "prometheus",
         ) as prometheus,
     ):
@@ -283,6 +282,25 @@ AT_ONCE = {
             {"alert": "retries", "severity": "warning", "dependency": "schema_registry"},
         ],
         {("schema_registry_away", "warning"), ("no_batch", "critical")},
+    ),
+    "services that are gone": (
+        [
+            {"alert": "serve_gone", "severity": "critical"},
+            {"alert": "serve_down", "severity": "warning"},
+            {"alert": "serve_not_ready", "severity": "critical"},
+            {"alert": "reads_fail", "severity": "critical"},
+            {"alert": "keys_unknown", "severity": "warning"},
+        ],
+        {("serve_gone", "critical"), ("keys_unknown", "warning")},
+    ),
+    "a service that does not reach its store": (
+        [
+            {"alert": "serve_not_ready", "severity": "critical"},
+            {"alert": "reads_fail", "severity": "critical"},
+            {"alert": "reads_slow", "severity": "warning"},
+            {"alert": "facts_contaminated", "severity": "critical"},
+        ],
+        {("serve_not_ready", "critical"), ("facts_contaminated", "critical")},
     ),
     "a model that is away": (
         [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from guardian.read.admission.task import Task
 from guardian.read.calibrator import Admission
 from guardian.read.prompt.section import parse_block
 from guardian.read.stage.answer import StageOptions, Standing, answer
+from guardian.read.stage.evidence import Evidence
 from guardian.read.stage.form import Claim
 from tests.candidates import candidate
 from tests.unit.induce.answers import Model
@@ -61,6 +63,7 @@ CARRIES = {
 
 
 CLAIM_OF = {"E": "fact", "C": "rule", "P": "wish", "X": "precedent", "B": "context", "H": "past"}
+GIVEN_CLAIM_OF = {**CLAIM_OF, "S": "fact"}
 
 
 @st.composite
@@ -87,13 +90,13 @@ def answers(draw: st.DrawFn, admission: Admission) -> dict[str, Any]:
     return {"spans": said}
 
 
-def draw_span(draw: st.DrawFn, shown: list[tuple[str, str]]) -> dict[str, Any]:
+def draw_span(draw: Any, shown: list[tuple[str, str]], claims: Mapping[str, str] = CLAIM_OF) -> dict[str, Any]:
     """Draw one span."""
     claim = draw(st.sampled_from(list(Claim))).value
     if not shown or draw(st.integers(0, 3)) == 0:
         return span(draw(TEXT), *draw(st.lists(st.tuples(HANDLE, TEXT), max_size=3)), claim=claim)
     handle, text = draw(st.sampled_from(shown))
-    kind = CLAIM_OF[handle[0]] if draw(st.booleans()) else claim
+    kind = claims[handle[0]] if draw(st.booleans()) else claim
     changes = draw(st.sampled_from(["none", "span", "quote", "both"]))
     changed = exchange(text, draw(st.integers(0, 5)), draw(st.sampled_from(WORDS)))
     said, quote = (changed if changes in {part, "both"} else text for part in ("span", "quote"))
@@ -156,3 +159,36 @@ def test_no_words_of_a_model_raise_or_are_said_unchecked(admission: Admission, s
     assert found.standing is (Standing.FALLBACK if admission.rendered else Standing.ABSTAINED)
     assert len(found.calls) == len(model.asked) == (2 if admission.rendered else 0)
     assert found.spans == ()
+
+
+SOURCE_NAME = st.text(min_size=1, max_size=20)
+
+
+@FEW
+@given(st.data())
+def test_nothing_is_said_of_evidence_that_it_does_not_say(data: st.DataObject) -> None:
+    """With a caller's texts beside memory: each cite is rendered or given, a given one is told as no memory, and none verifies any."""
+    admission = data.draw(admissions())
+    evidence = [Evidence(source=data.draw(SOURCE_NAME), text=data.draw(TEXT)) for _ in range(data.draw(st.integers(1, 3)))]
+    shown = [(f"S{number}", one.text) for number, one in enumerate(evidence, start=1)]
+    shown += [(item.handle, item.fields["text"]) for section in parse_block(admission.prompt.block) for item in section.items]
+    said = [[draw_span(data.draw, shown, GIVEN_CLAIM_OF) for _ in range(data.draw(st.integers(1, 4)))] for _ in range(2)]
+    use = data.draw(st.lists(st.tuples(st.sampled_from([handle for handle, _ in shown]), USE), max_size=4))
+    reflection = {"instructions": [{"handle": handle, "use": word, "instruction": ""} for handle, word in use]}
+    model = Model(reflection, {"spans": said[0]}, {"spans": said[1]}, "never asked")
+    found = asyncio.run(answer(admission, "What do Bob's beans cost? $5?", model, evidence=evidence))
+    assert len(model.asked) <= 3
+    texts = dict(shown)
+    for each in found.spans:
+        assert each.support
+        for cite in each.support:
+            assert build_signature(cite.quote).text in build_signature(texts[cite.handle]).text
+            assert (cite.handle, "ignore") not in use
+            is_given = cite.handle.startswith("S")
+            assert (cite.given_by is not None, cite.memory_id == "") == (is_given, is_given)
+            assert not is_given or each.claim in {Claim.FACT, Claim.CONTEXT}
+        has_given = any(cite.given_by is not None for cite in each.support)
+        assert not each.is_verified or any(cite.given_by is None for cite in each.support)
+        lines = [line for line in found.text.split("\n") if line.startswith(f"{each.text} [")]
+        assert lines
+        assert has_given == any("not memory" in line.rpartition("[")[2] for line in lines) or len(lines) > 1

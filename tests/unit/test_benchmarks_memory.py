@@ -166,6 +166,13 @@ class TestReversals:
         assert self.find("Likes crowded street markets", "Dislikes crowded street markets") == [(0, 1)]
         assert self.find("Likes crowded street markets", "Enjoys crowded street markets at night") == []
 
+    def test_a_change_is_not_believed_where_both_are_against_the_same(self) -> None:
+        """What was rejected already is not taken back by rejecting it again, whatever the words; and "now realizes" is no change."""
+        assert self.find("Dislikes cooking at home", "Now favours restaurants over cooking at home") == []
+        assert self.find("Enjoys cooking at home", "Now favours restaurants over cooking at home") == [(0, 1)]
+        assert self.find("Enjoys long evening walks", "Now realizes long evening walks help") == []
+        assert self.find("Enjoys long evening walks", "Now wants long evening walks alone") == [(0, 1)]
+
     def test_stances_are_read_clause_by_clause(self) -> None:
         """Each marker with the words up to the next."""
         assert list_stances("Prefers quiet cafés rather than loud bars; avoids queues.") == [
@@ -263,7 +270,11 @@ class TestMemsyco:
         store = MemoryStore(build_identity(embedder))
         await store.open()
         await build_pipeline(Settings(), store, embedder, None).process(decode_events(build_bank(seen, 0)), fence=Fence())
-        judge_row(tally, solution, await Calibrator(store, embedder=embedder).context(seen.lookup, task, space="bank-0"))
+        judge_row(
+            tally,
+            solution,
+            await Calibrator(store, embedder=embedder).context(seen.question, task, space="bank-0", turns=seen.turns),
+        )
         await store.close()
         return tally
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -22,6 +23,11 @@ from typing import Any
 
 import pytest
 import yaml
+
+from guardian.errors import ConfigError
+from guardian.serve.server import require_keys
+from guardian.settings import load_settings
+from guardian.settings.loading import TOML_NAME
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
@@ -132,7 +138,7 @@ def test_what_must_survive_lies_in_a_declared_volume() -> None:
     }
     kept = {name: [mount for mount in mounted if not mount.startswith("./")] for name, mounted in mounts.items()}
     watchers = {"prometheus": ["prometheus"], "alertmanager": ["alertmanager"], "grafana": ["grafana"]}
-    assert kept == {"kafka": ["kafka"], "qdrant": ["qdrant"], "topics": [], "worker": ["state"]} | watchers
+    assert kept == {"kafka": ["kafka"], "qdrant": ["qdrant"], "topics": [], "worker": ["state"], "serve": []} | watchers
     assert set(content["volumes"]) == {name for mounted in kept.values() for name in mounted}
 
 
@@ -155,12 +161,62 @@ def test_monitoring_comes_only_when_asked_for() -> None:
     assert waited_for & profiled == set()
 
 
+def test_the_service_for_agents_waits_for_what_it_needs() -> None:
+    """Only when asked for; after broker, store and topics, and it says when it is ready."""
+    service = load_services()["serve"]
+    assert service["profiles"] == ["serve"]
+    conditions = {name: wait["condition"] for name, wait in service["depends_on"].items()}
+    assert conditions == {
+        "kafka": "service_healthy",
+        "qdrant": "service_healthy",
+        "topics": "service_completed_successfully",
+    }
+    assert service["ports"] == [f"127.0.0.1:8090:{service['environment']['GUARDIAN_SERVE__PORT']}"]
+
+
+def test_the_service_for_agents_has_no_key_that_everybody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are a file that git ignores and that is not there; with the example of its page the service knows them, without it refuses."""
+    content = yaml.safe_load(COMPOSE.read_text())
+    service = content["services"]["serve"]
+    assert not [name for name in service["environment"] if "KEY" in name or "SECRET" in name]
+    (mount,) = service["secrets"]
+    folder = ROOT / Path(content["secrets"][mount["source"]]["file"]).parent
+    ignored = (folder / ".gitignore").read_text().split()
+    assert (ignored, sorted(path.name for path in folder.iterdir())) == (
+        ["*", "!.gitignore", "!README.md"],
+        [".gitignore", "README.md"],
+    )
+    assert (service["working_dir"], mount["target"]) == ("/run/secrets", TOML_NAME)
+    monkeypatch.chdir(tmp_path)
+    for name, value in service["environment"].items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match="no key is set"):
+        require_keys(service["environment"]["GUARDIAN_SERVE__BIND"], has_keys=bool(load_settings().serve.keys))
+    examples = re.findall(r"```toml\n(.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
+    Path(mount["target"]).write_text("".join(examples).replace("sha256:…", f"sha256:{'0' * 64}"))
+    settings = load_settings()
+    require_keys(settings.serve.bind, has_keys=bool(settings.serve.keys))
+    assert list(settings.serve.keys) == ["support-bot"]
+
+
+def test_the_image_of_compose_has_what_its_services_import() -> None:
+    """The HTTP service is an extra of the package."""
+    extras = load_services()["serve"]["build"]["args"]["EXTRAS"]
+    assert re.fullmatch(r"\$\{GUARDIAN_EXTRAS:-(\w+)\}", extras)
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras.partition(":-")[2].rstrip("}") in declared
+
+
 def test_prometheus_of_compose_reads_the_worker_of_compose() -> None:
     """Targets are names and ports of the services."""
     services = load_services()
     config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
     port = services["worker"]["environment"]["GUARDIAN_WEB__PORT"]
-    assert config["scrape_configs"][0]["static_configs"] == [{"targets": [f"worker:{port}"]}]
+    workers, agents = config["scrape_configs"]
+    assert (workers["job_name"], agents["job_name"]) == ("guardian", "guardian-serve")
+    assert workers["static_configs"] == [{"targets": [f"worker:{port}"]}]
+    port = int(services["serve"]["environment"]["GUARDIAN_SERVE__PORT"])
+    assert agents["dns_sd_configs"] == [{"names": ["serve"], "type": "A", "port": port}]
     assert config["alerting"]["alertmanagers"] == [{"static_configs": [{"targets": ["alertmanager:9093"]}]}]
 
 
@@ -183,6 +239,18 @@ def test_the_stores_health_check_tells_the_truth(status: int, healthy: bool) -> 
         assert here != command
         assert (subprocess.run(here, capture_output=True, timeout=20, check=False).returncode == 0) is healthy
     assert subprocess.run(here, capture_output=True, timeout=20, check=False).returncode != 0
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
+def test_the_health_check_of_the_service_for_agents_tells_the_truth(status: int, healthy: bool) -> None:
+    """The command of the compose file succeeds on a ready answer at the set port and fails on any other, and on silence."""
+    kind, program, *arguments = load_services()["serve"]["healthcheck"]["test"]
+    assert (kind, program) == ("CMD", "python")
+    with serve("/readyz", status) as port:
+        env = os.environ | {"GUARDIAN_SERVE__PORT": str(port)}
+        here = [sys.executable, *arguments]
+        assert (subprocess.run(here, capture_output=True, env=env, timeout=20, check=False).returncode == 0) is healthy
+    assert subprocess.run(here, capture_output=True, env=env, timeout=20, check=False).returncode != 0
 
 
 @pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])

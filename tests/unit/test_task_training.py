@@ -57,6 +57,39 @@ def test_restyled_questions_keep_their_own_labels_behind_the_others_openings() -
     assert made == restyle([wish("What should I read?"), fact("How deep is it?")], [framed, talk], seed=3)
 
 
+def test_asked_anew_the_question_says_what_is_asked_and_the_turn_whom_it_concerns() -> None:
+    """Behind another's turn a question of fact stays one, and a wish concerns whom the turn names."""
+    told = [
+        wish("Guests come.\nWhat now?", turns=("Guests come.",), concerns_others=True),
+        wish("I am alone.\nWhat then?", turns=("I am alone.",), concerns_others=False),
+        fact("I saw a film.\nWho made it?", turns=("I saw a film.",)),
+    ]
+    made = {question.text: question for question in restyle(told, [], seed=3)}
+    assert len(made) == 9  # each turn with each question; no openings, no bare copies
+    assert made["Guests come.\nWhat then?"].concerns_others is True
+    assert made["I am alone.\nWhat now?"].concerns_others is False
+    assert made["Guests come.\nWho made it?"].requires_objective_fact is True
+    assert made["Guests come.\nWho made it?"].concerns_others is None
+    assert {question.origin for question in made.values()} == {question.text for question in told}
+
+
+def test_an_opening_leaves_open_whom_a_choice_concerns() -> None:
+    """Visitors may be named before a choice of one's own; the copy then teaches nothing of it."""
+    made = restyle([wish("What shall I cook?", concerns_others=False)], [], seed=3)
+    assert {question.concerns_others for question in made if len(question.text) > 20} == {None}
+    assert [question.concerns_others for question in made if question.text == "what shall i cook"] == [False]
+
+
+def test_what_lets_memory_in_is_never_said_with_little_certainty() -> None:
+    """However far apart the kinds lie on the scores at hand."""
+    found = Scores(scores=[-3.0] * 50 + [3.0] * 50, truths=[False] * 50 + [True] * 50)
+    free = fit_gate(found, {"yes": 0.03, "no": 0.03})
+    assert free["yes_from"] < 0.9
+    assert free["no_below"] > 0.1
+    assert fit_gate(found, {"yes": 0.03, "no": 0.03}, opening=True)["yes_from"] == 0.9
+    assert fit_gate(found, {"yes": 0.03, "no": 0.03}, opening=False)["no_below"] == pytest.approx(0.1)
+
+
 def test_a_benchmarks_question_counts_once(tmp_path: Path) -> None:
     """Rows that repeat a question do not weigh it."""
     for task in MEMSYCO_LABELS:

@@ -68,7 +68,7 @@ class TaskClassifier(Protocol):
     """Tells from a question alone what sort of task it is."""
 
     async def classify(self, question: str, vector: tuple[float, ...] | None) -> Classification:
-        """Classify a question; `vector` is its embedding where there is one.
+        """Classify a question, behind the turn it points back to, if any; `vector` is its embedding where there is one.
 
         Raises:
             DependencyError: Its model is away.
@@ -88,8 +88,10 @@ _CLASSIFIED = ("requires_objective_fact", "personalization_allowed", "concerns_o
 
 
 def needs_classifying(task: Task) -> bool:
-    """Tell whether the caller left open what decides most."""
-    return task.requires_objective_fact is None or task.personalization_allowed is None
+    """Tell whether the caller left open what decides most; whom a choice concerns decides only where memories of a person may be used."""
+    if task.requires_objective_fact is None or task.personalization_allowed is None:
+        return True
+    return task.personalization_allowed and task.concerns_others is None
 
 
 def fill_task(task: Task, found: Classification, *, least_confidence: float) -> Task:

@@ -17,7 +17,7 @@ A share of nothing is unknown, never zero. Memory grows with the number of memor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from guardian.contracts.ledger import ContextGiven, ContextJudged
@@ -27,6 +27,53 @@ from guardian.core.numbers.interval import Estimate, estimate_share
 
 # Answers below were wrong.
 WRONG_BELOW = 0.5
+# Figures that are shares of cases.
+FIGURES = (
+    "objective_fact_contamination",
+    "objective_fact_touched",
+    "superseded_render",
+    "rejected_audit_coverage",
+    "retrieved_but_wrong",
+    "override",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one line adds to a figure: cases, and those of them in which it came to that."""
+
+    hits: int
+    cases: int
+
+
+def tally_given(line: ContextGiven) -> Mapping[str, Tally]:
+    """Count what one context adds to each figure that it says anything of."""
+    shown = [record for record in line.records if record.rendered]
+    barred = [record for record in shown if not record.may_be_evidence]
+    found = {
+        # A line whose reason is no word of the set cannot be read, so every record that it lists has one.
+        "rejected_audit_coverage": Tally(len(line.records) - len(shown), max(0, line.retrieved - len(shown)))
+    }
+    if not line.task.is_history:
+        found["superseded_render"] = Tally(sum(record.status is Status.SUPERSEDED for record in shown), len(shown))
+    if line.task.requires_objective_fact:
+        is_contaminated = any(record.role is Role.EVIDENCE_CANDIDATE for record in barred)
+        found["objective_fact_contamination"] = Tally(int(is_contaminated), 1)
+        found["objective_fact_touched"] = Tally(int(bool(barred)), 1)
+    return found
+
+
+def tally_judged(line: ContextJudged, *, had_memory: bool | None) -> Mapping[str, Tally]:
+    """Count what one outcome adds to each figure.
+
+    Args:
+        line: The outcome.
+        had_memory: Whether its context held any; None where nobody knows, and nothing is said of it then.
+    """
+    found = {"override": Tally(int(line.overridden), 1)}
+    if line.value < WRONG_BELOW and had_memory is not None:
+        found["retrieved_but_wrong"] = Tally(int(had_memory), 1)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +96,16 @@ class LedgerAccount:
     """Counts ledger lines up; `add` each, then ask for the figures."""
 
     calls: int = 0
-    fact_calls: int = 0
-    contaminated: int = 0
-    touched: int = 0
     rendered: int = 0
-    rendered_now: int = 0
-    superseded: int = 0
-    rejected: int = 0
-    explained: int = 0
     judged: int = 0
     unmatched: int = 0
     wrong: int = 0
-    wrong_with_memory: int = 0
-    overridden: int = 0
+    hits: Counter[str] = field(default_factory=Counter)
+    cases: Counter[str] = field(default_factory=Counter)
     roles: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     latencies_ms: list[float] = field(default_factory=list)
-    _given: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _given: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _early: dict[str, ContextJudged] = field(default_factory=dict)
     _blame: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -77,47 +117,41 @@ class LedgerAccount:
         self._seen.add(line_id)
         if isinstance(line, ContextGiven):
             self._add_given(line_id, line)
-        elif line.context in self._given:
+        elif (line.space, line.context) in self._given:
             self._add_judged(line)
         else:
             self._early[line_id] = line  # its context may come later
 
     def _add_given(self, line_id: str, line: ContextGiven) -> None:
         shown = [record for record in line.records if record.rendered]
-        hidden = [record for record in line.records if not record.rendered]
         self.calls += 1
         self.latencies_ms.append(line.latency_ms)
         self.roles.update(record.role.value for record in line.records)
         self.reasons.update(record.reason.value for record in line.records)
         self.rendered += len(shown)
-        self.rejected += max(0, line.retrieved - len(shown))
-        self.explained += len(hidden)  # a line whose reason is no word of the set cannot be read
-        if not line.task.is_history:
-            self.rendered_now += len(shown)
-            self.superseded += sum(record.status is Status.SUPERSEDED for record in shown)
-        if line.task.requires_objective_fact:
-            barred = [record for record in shown if not record.may_be_evidence]
-            self.fact_calls += 1
-            self.contaminated += any(record.role is Role.EVIDENCE_CANDIDATE for record in barred)
-            self.touched += bool(barred)
-        self._given[line_id] = tuple(dict.fromkeys(record.memory_id for record in shown))
+        self._count(tally_given(line))
+        self._given[(line.space, line_id)] = tuple(dict.fromkeys(record.memory_id for record in shown))
 
     def _add_judged(self, line: ContextJudged) -> None:
         is_wrong = line.value < WRONG_BELOW
-        given = self._given[line.context]
+        given = self._given[(line.space, line.context)]
         self.judged += 1
-        self.overridden += line.overridden
         self.wrong += is_wrong
-        self.wrong_with_memory += is_wrong and bool(given)
+        self._count(tally_judged(line, had_memory=bool(given)))
         for memory_id in dict.fromkeys(given if line.used is None else line.used):
             counts = self._blame.setdefault((line.space, memory_id), [0, 0])
             counts[0] += is_wrong
             counts[1] += 1
 
+    def _count(self, tallies: Mapping[str, Tally]) -> None:
+        for figure, tally in tallies.items():
+            self.hits[figure] += tally.hits
+            self.cases[figure] += tally.cases
+
     def settle(self) -> None:
         """Take in the outcomes whose context came after them; those without any are counted as unmatched."""
         for line in self._early.values():
-            if line.context in self._given:
+            if (line.space, line.context) in self._given:
                 self._add_judged(line)
             else:
                 self.unmatched += 1
@@ -125,14 +159,7 @@ class LedgerAccount:
 
     def figures(self) -> dict[str, Estimate]:
         """Give each figure with its interval and size."""
-        return {
-            "objective_fact_contamination": estimate_share(self.contaminated, self.fact_calls),
-            "objective_fact_touched": estimate_share(self.touched, self.fact_calls),
-            "superseded_render": estimate_share(self.superseded, self.rendered_now),
-            "rejected_audit_coverage": estimate_share(self.explained, self.rejected),
-            "retrieved_but_wrong": estimate_share(self.wrong_with_memory, self.wrong),
-            "override": estimate_share(self.overridden, self.judged),
-        }
+        return {figure: estimate_share(self.hits[figure], self.cases[figure]) for figure in FIGURES}
 
     def list_blame(self, limit: int) -> list[Blame]:
         """List the memories with most wrong answers, then the largest share of them."""

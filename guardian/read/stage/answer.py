@@ -7,8 +7,8 @@ the answer and nothing else: what is left is the calibrated prompt, and the resu
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -23,6 +23,7 @@ from guardian.read.admission.policy import WhenUnverified
 from guardian.read.calibrator import Admission
 from guardian.read.stage.call import Call, Caller
 from guardian.read.stage.check import LEAST_OVERLAP, Measures, Span, measure
+from guardian.read.stage.evidence import EVIDENCE_TOKENS, Evidence, Hand, Piece, compile_evidence
 from guardian.read.stage.form import Claim
 from guardian.read.stage.reason import Reasoned, reason
 from guardian.read.stage.reflect import Reflections, reflect
@@ -34,13 +35,15 @@ class Standing(StrEnum):
     """What an answer is worth.
 
     supported: Every statement of fact rests on a verified record.
-    unverified: Some rest on unverified ones only, and say so.
+    given: Some rest on what the caller gave beside memory, and say so; none on an unverified record.
+    unverified: Some rest on unverified records only, and say so.
     ask: The same, and confirmation is asked for.
     abstained: Nothing is said that the policy allows.
     fallback: No answer: the model failed, and the calibrated prompt is what there is.
     """
 
     SUPPORTED = "supported"
+    GIVEN = "given"
     UNVERIFIED = "unverified"
     ASK = "ask"
     ABSTAINED = "abstained"
@@ -48,6 +51,8 @@ class Standing(StrEnum):
 
 
 NOT_KNOWN: Final = "Memory does not say."
+# What stands beside a statement that rests on what the caller gave.
+NOT_MEMORY: Final = "not memory"
 CONFIRM: Final = "Please confirm this before it is relied on: nothing verified supports it."
 _LABELS: Final = {
     Claim.RULE: "a rule",
@@ -68,6 +73,7 @@ class StageOptions:
         when_unverified: What is done with statements of fact on which no verified record stands.
         max_tokens: Longest answer of the model.
         least_overlap: See `guardian.read.stage.check.LEAST_OVERLAP`.
+        evidence_tokens: Tokens of what the caller gives beside memory, by an estimate; None for no limit.
         with_trace: Whether the trace is given.
     """
 
@@ -76,6 +82,7 @@ class StageOptions:
     when_unverified: WhenUnverified = WhenUnverified.FLAG
     max_tokens: int = 2_000
     least_overlap: float = LEAST_OVERLAP
+    evidence_tokens: int | None = EVIDENCE_TOKENS
     with_trace: bool = False
 
 
@@ -101,6 +108,7 @@ class Answer:
         latency_ms: Of all of it.
         fault: Why it is a fallback, in our words.
         trace: Where it was asked for.
+        evidence: What became of each text that the caller gave beside memory, in the caller's order.
     """
 
     standing: Standing
@@ -113,6 +121,7 @@ class Answer:
     latency_ms: float
     fault: str | None = None
     trace: Trace | None = None
+    evidence: tuple[Piece, ...] = ()
 
     @property
     def prompt_tokens(self) -> int:
@@ -132,33 +141,32 @@ async def answer(
     *,
     cards: Mapping[str, Card] | None = None,
     options: StageOptions | None = None,
+    evidence: Sequence[Evidence] = (),
+    on_call: Callable[[Call], None] | None = None,
 ) -> Answer:
-    """Answer a question from what was admitted to it.
+    """Answer a question from what was admitted to it, and from what the caller has at hand besides.
 
     Args:
-        admission: What `Calibrator.context` gave for this question. With nothing in it nobody is asked.
+        admission: What `Calibrator.context` gave for this question. With nothing in it, and no evidence, nobody is asked.
         question: As it was asked.
         model: Mostly with the budget of the space.
         cards: Stored cards by handle, as `load_cards` gives them.
         options: How.
+        evidence: Texts that the caller has beside memory, cited as S1, S2 and so on: the caller's word, and told as no memory.
+        on_call: Told of each question to the model once it is over.
 
     Raises:
         ConfigError: The model will never answer.
     """
     chosen, started = options or StageOptions(), time.perf_counter()
-    caller = Caller(model=model, max_tokens=chosen.max_tokens)
-    reflections, reasoned, fault = Reflections(), Reasoned(spans=()), None
-    try:
-        if admission.rendered and chosen.reflects:
-            reflections = await reflect(admission, question, caller, cards=cards)
-        if admission.rendered:
-            reasoned = await reason(
-                admission, reflections, question, caller, revises=chosen.revises, least_overlap=chosen.least_overlap
-            )
-    except (DependencyError, RecordError, FaultyAnswerError) as exc:
-        fault = f"its answer could not be used: {exc}" if isinstance(exc, FaultyAnswerError) else str(exc)
-        log.warning("answer.fell_back", error=fault)
+    caller = Caller(model=model, max_tokens=chosen.max_tokens, on_call=on_call)
+    hand = compile_evidence(evidence, token_budget=chosen.evidence_tokens)
+    found = _Found()
+    if admission.rendered or hand.block:
+        await _run(found, admission, question, caller, chosen, cards=cards, hand=hand)
+    fault, reasoned = found.fault, found.reasoned
     spans, standing = settle_standing(reasoned.spans, chosen.when_unverified)
+    trace = Trace(reflections=found.reflections, checked=reasoned.checked, removed=reasoned.removed)
     return Answer(
         standing=standing if fault is None else Standing.FALLBACK,
         text=write_text(spans, standing) if fault is None else "",
@@ -169,20 +177,59 @@ async def answer(
         calls=tuple(caller.calls),
         latency_ms=(time.perf_counter() - started) * 1000,
         fault=fault,
-        trace=Trace(reflections=reflections, checked=reasoned.checked, removed=reasoned.removed) if chosen.with_trace else None,
+        trace=trace if chosen.with_trace else None,
+        evidence=hand.pieces,
     )
 
 
+@dataclass(slots=True)
+class _Found:
+    """What the stages came to, as far as they came."""
+
+    reflections: Reflections = field(default_factory=Reflections)
+    reasoned: Reasoned = field(default_factory=lambda: Reasoned(spans=()))
+    fault: str | None = None
+
+
+async def _run(
+    found: _Found,
+    admission: Admission,
+    question: str,
+    caller: Caller,
+    chosen: StageOptions,
+    *,
+    cards: Mapping[str, Card] | None,
+    hand: Hand,
+) -> None:
+    """Run the stages; a model that fails leaves what was found till then, and the reason."""
+    try:
+        if chosen.reflects:
+            found.reflections = await reflect(admission, question, caller, cards=cards, hand=hand)
+        found.reasoned = await reason(
+            admission,
+            found.reflections,
+            question,
+            caller,
+            revises=chosen.revises,
+            least_overlap=chosen.least_overlap,
+            hand=hand,
+        )
+    except (DependencyError, RecordError, FaultyAnswerError) as exc:
+        found.fault = f"its answer could not be used: {exc}" if isinstance(exc, FaultyAnswerError) else str(exc)
+        log.warning("answer.fell_back", error=found.fault)
+
+
 def settle_standing(spans: tuple[Span, ...], when_unverified: WhenUnverified) -> tuple[tuple[Span, ...], Standing]:
-    """Settle what is said and what it is worth: statements of fact without a verified record go by the policy."""
-    open_facts = [span for span in spans if span.claim is Claim.FACT and not span.is_verified]
+    """Settle what is said and what it is worth: statements of fact that rest on unverified records go by the policy."""
+    open_facts = [span for span in spans if _is_open(span)]
     if open_facts and when_unverified is WhenUnverified.ABSTAIN:
         spans = tuple(span for span in spans if span not in open_facts)
         open_facts = []
     if not spans:
         return spans, Standing.ABSTAINED
     if not open_facts:
-        return spans, Standing.SUPPORTED
+        is_given = any(span.claim is Claim.FACT and span.is_given for span in spans)
+        return spans, Standing.GIVEN if is_given else Standing.SUPPORTED
     return spans, Standing.ASK if when_unverified is WhenUnverified.ASK else Standing.UNVERIFIED
 
 
@@ -194,9 +241,15 @@ def write_text(spans: tuple[Span, ...], standing: Standing) -> str:
     return "\n".join([*lines, CONFIRM] if standing is Standing.ASK else lines)
 
 
+def _is_open(span: Span) -> bool:
+    """Tell whether a statement of fact needs a record that nobody verified."""
+    return span.claim is Claim.FACT and not span.is_verified and not span.is_given
+
+
 def _list_labels(span: Span) -> list[str]:
     handles = list(dict.fromkeys(cite.handle for cite in span.support))
     label = [_LABELS[span.claim]] if span.claim in _LABELS else []
-    open_fact = [Mark.UNVERIFIED.value] if span.claim is Claim.FACT and not span.is_verified else []
+    open_fact = [Mark.UNVERIFIED.value] if _is_open(span) else []
+    given = [NOT_MEMORY] if any(cite.given_by is not None for cite in span.support) else []
     marks = [mark.value.replace("_", " ") for mark in span.marks if mark is not Mark.UNVERIFIED]
-    return [*handles, *label, *open_fact, *marks]
+    return [*handles, *label, *open_fact, *given, *marks]

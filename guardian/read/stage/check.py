@@ -61,7 +61,7 @@ SENTENCES: Final[dict[Fault, str]] = {
     Fault.NOT_QUOTED: "the quote is not in the text of the cited record",
     Fault.ADDED_MARK: "it has a number, date, currency, unit or code that its quotes do not have",
     Fault.ADDED_NAME: "it has a name that its records do not have",
-    Fault.TURNED: "it adds or drops a negation",
+    Fault.TURNED: "it adds or drops a negation, or adds a word that turns what is said",
     Fault.UNRELATED: "its words are not those of its quotes",
     Fault.EMPTY: "it says nothing",
     Fault.TOO_LONG: "it is too long",
@@ -73,11 +73,17 @@ _BARS: Final = {Claim.FACT: Bar.OBJECTIVE, Claim.RULE: Bar.INSTRUCTION}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cite:
-    """One thing that a span rests on, and what is wrong with that; `memory_id` is empty for what does not exist."""
+    """One thing that a span rests on, and what is wrong with that.
+
+    Attributes:
+        memory_id: Empty for what does not exist, and for what the caller gave.
+        given_by: What the caller calls it; None for what is a memory, or does not exist.
+    """
 
     handle: str
     quote: str
     memory_id: str = ""
+    given_by: str | None = None
     fault: Fault | None = None
 
 
@@ -90,6 +96,7 @@ class Span:
         cites: As the model gave them, each with its fault; repeated ones once.
         faults: What is wrong with the span; empty when it stands.
         is_verified: It stands on the verified ones of its records alone.
+        is_given: It does not, and stands on them and on what the caller gave, without any unverified record.
         marks: What has to stand beside it.
     """
 
@@ -98,6 +105,7 @@ class Span:
     cites: tuple[Cite, ...]
     faults: tuple[Fault, ...]
     is_verified: bool = False
+    is_given: bool = False
     marks: tuple[Mark, ...] = ()
 
     @property
@@ -169,14 +177,18 @@ def check_span(said: SpanAnswer, ground: Ground) -> Span:
     cites = tuple(_check_cite(CiteAnswer(handle=handle, quote=quote), said.claim, ground) for handle, quote in given)
     standing = [cite for cite in cites if cite.fault is None]
     faults = _check_text(text, standing, ground)
-    decisions = [ground.sources[cite.handle].decision for cite in standing]
+    sources = [ground.sources[cite.handle] for cite in standing]
+    verified = [cite for cite in standing if ground.sources[cite.handle].is_verified]
+    trusted = [cite for cite in standing if cite in verified or ground.sources[cite.handle].is_given]
+    is_verified = not _check_text(text, verified, ground)
     return Span(
         text=text,
         claim=said.claim,
         cites=cites,
         faults=faults,
-        is_verified=not _check_text(text, [cite for cite in standing if _is_verified(cite, ground)], ground),
-        marks=tuple(dict.fromkeys(mark for decision in decisions for mark in decision.marks)),
+        is_verified=is_verified,
+        is_given=not is_verified and not _check_text(text, trusted, ground),
+        marks=tuple(dict.fromkeys(mark for source in sources for mark in source.marks)),
     )
 
 
@@ -201,10 +213,6 @@ def measure(spans: Iterable[Span]) -> Measures:
     )
 
 
-def _is_verified(cite: Cite, ground: Ground) -> bool:
-    return ground.sources[cite.handle].decision.candidate.is_verified
-
-
 def _check_cite(said: CiteAnswer, claim: Claim, ground: Ground) -> Cite:
     source = ground.sources.get(said.handle)
     if source is None:
@@ -218,16 +226,18 @@ def _check_cite(said: CiteAnswer, claim: Claim, ground: Ground) -> Cite:
     fault = _check_permission(source, claim, ground.task)
     if fault is None and not is_quoted(said.quote, source.text):
         fault = Fault.NOT_QUOTED
-    return Cite(handle=said.handle, quote=said.quote, memory_id=source.decision.candidate.memory_id, fault=fault)
+    return Cite(handle=said.handle, quote=said.quote, memory_id=source.memory_id, given_by=source.given_by, fault=fault)
 
 
 def _check_permission(source: Source, claim: Claim, task: Task) -> Fault | None:
-    permission = source.decision.candidate.permission
+    permission = source.permission
     if source.use is Use.IGNORE:
         return Fault.IGNORED
     # What decides nothing is no part of an answer that is right or wrong.
     if claim not in CLAIMS[source.use] or (claim is Claim.CONTEXT and task.may_be_objective):
         return Fault.NOT_ALLOWED
+    if permission is None:
+        return None
     if claim in _WITHHELD and _WITHHELD[claim] in permission.authority:
         return Fault.WITHHELD
     if claim in _BARS and _BARS[claim].value in permission.must_not:

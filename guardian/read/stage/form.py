@@ -48,6 +48,8 @@ USES: Final[dict[Role, tuple[Use, ...]]] = {
     Role.BACKGROUND: (Use.ATTEND, Use.IGNORE),
     Role.SUPERSEDED: (Use.REPORT, Use.IGNORE),
 }
+# What the caller gave beside memory may support what is so, on the caller's word; it is nobody's wish, rule or precedent.
+GIVEN_USES: Final[tuple[Use, ...]] = (Use.SUPPORT, Use.ATTEND, Use.IGNORE)
 # Use -> the claims that it may carry.
 CLAIMS: Final[dict[Use, frozenset[Claim]]] = {
     Use.SUPPORT: frozenset({Claim.FACT, Claim.CONTEXT}),

@@ -5,19 +5,22 @@ What fails is asked for once more, all of it in one call, or taken out. The chec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
+from guardian.chat.port import ChatMessage
 from guardian.chat.structured import FaultyAnswerError
 from guardian.errors import DependencyError, RecordError
 from guardian.read.calibrator import Admission
 from guardian.read.stage.call import Caller
 from guardian.read.stage.check import LEAST_OVERLAP, Ground, Span, check_span
+from guardian.read.stage.evidence import NO_EVIDENCE, Hand, list_sources
 from guardian.read.stage.form import ReasonedAnswer, SpanAnswer
 from guardian.read.stage.prompt import build_reason_messages, build_revise_messages
 from guardian.read.stage.reflect import Reflections
-from guardian.read.stage.source import list_rejected, read_sources
+from guardian.read.stage.source import list_rejected
 
 log = structlog.stdlib.get_logger(__name__)
 STAGE, REVISION = "reason", "revise"
@@ -50,6 +53,7 @@ async def reason(
     *,
     revises: bool = True,
     least_overlap: float = LEAST_OVERLAP,
+    hand: Hand = NO_EVIDENCE,
 ) -> Reasoned:
     """Ask for an answer, check it, and have what failed revised once.
 
@@ -59,8 +63,8 @@ async def reason(
         RecordError: It refuses this question.
         ConfigError: It will never answer.
     """
-    ground = build_ground(admission, reflections, question, least_overlap=least_overlap)
-    messages = build_reason_messages(admission.prompt, question, reflections.notes)
+    ground = build_ground(admission, reflections, question, least_overlap=least_overlap, hand=hand)
+    messages = build_reason_messages(admission.prompt, question, reflections.notes, hand=hand)
     said = await caller.ask(STAGE, messages, ReasonedAnswer)
     checked = check_spans(said.spans, ground)
     fallen = [span for span in checked if not span.stands]
@@ -68,7 +72,8 @@ async def reason(
         return Reasoned(spans=_keep(checked), removed=tuple(fallen), checked=tuple(checked))
     kept = _keep(checked)
     known = {(span.text, span.claim) for span in kept}
-    again = check_spans(await _revise(admission, reflections, question, caller, fallen), ground)
+    revision = build_revise_messages(admission.prompt, question, reflections.notes, fallen, hand=hand)
+    again = check_spans(await _revise(revision, caller), ground)
     again = [span for span in again if (span.text, span.claim) not in known][: len(fallen)]
     return Reasoned(
         spans=(*kept, *(mended := _keep(again))),
@@ -79,10 +84,15 @@ async def reason(
 
 
 def build_ground(
-    admission: Admission, reflections: Reflections, question: str, *, least_overlap: float = LEAST_OVERLAP
+    admission: Admission,
+    reflections: Reflections,
+    question: str,
+    *,
+    least_overlap: float = LEAST_OVERLAP,
+    hand: Hand = NO_EVIDENCE,
 ) -> Ground:
-    """Build what spans are checked against: what was rendered, with the use that a reflection left of it."""
-    sources = read_sources(admission)
+    """Build what spans are checked against: what was rendered or given, with the use that a reflection left of it."""
+    sources = list_sources(admission, hand)
     used = {
         handle: replace(source, use=reflections.instructions[handle].use) if handle in reflections.instructions else source
         for handle, source in sources.items()
@@ -101,11 +111,8 @@ def check_spans(said: list[SpanAnswer], ground: Ground) -> list[Span]:
     return [check_span(span, ground) for span in said[:MAX_SPANS]]
 
 
-async def _revise(
-    admission: Admission, reflections: Reflections, question: str, caller: Caller, fallen: list[Span]
-) -> list[SpanAnswer]:
+async def _revise(messages: Sequence[ChatMessage], caller: Caller) -> list[SpanAnswer]:
     """Ask once for new spans; with a model that fails here, what failed is taken out and the rest stands."""
-    messages = build_revise_messages(admission.prompt, question, reflections.notes, fallen)
     try:
         return (await caller.ask(REVISION, messages, ReasonedAnswer, repairs=0)).spans
     except (DependencyError, RecordError, FaultyAnswerError) as exc:

@@ -18,7 +18,8 @@ from guardian.ports import Store
 from guardian.read.calibrator import Admission
 from guardian.read.stage.call import Caller
 from guardian.read.stage.check import clean_text
-from guardian.read.stage.form import MAX_INSTRUCTION, USES, InstructionAnswer, ReflectionAnswer, Use
+from guardian.read.stage.evidence import NO_EVIDENCE, Hand, list_sources
+from guardian.read.stage.form import MAX_INSTRUCTION, InstructionAnswer, ReflectionAnswer, Use
 from guardian.read.stage.prompt import build_reflect_messages
 from guardian.read.stage.source import Source, read_sources
 
@@ -39,7 +40,7 @@ class Reflections:
     """What a reflection says.
 
     Attributes:
-        instructions: By handle, of rendered records only, in the order of the prompt.
+        instructions: By handle, of rendered records and shown evidence only, in the order of the prompt.
         invented: Entries for handles that do not exist.
         lowered: Entries that asked for more than the record's role.
     """
@@ -60,7 +61,11 @@ async def load_cards(store: Store, admission: Admission) -> dict[str, Card]:
     Raises:
         DependencyError: The store is away.
     """
-    handles = {source.decision.candidate.record_id: handle for handle, source in read_sources(admission).items()}
+    handles = {
+        source.decision.candidate.record_id: handle
+        for handle, source in read_sources(admission).items()
+        if source.decision is not None
+    }
     cards = {}
     for point in await store.fetch(Needs(ids=set(handles))) if handles else ():
         if point.payload["point"] == PointKind.RECORD and point.payload.get("card"):
@@ -68,7 +73,14 @@ async def load_cards(store: Store, admission: Admission) -> dict[str, Card]:
     return {handle: cards[handle] for handle in handles.values() if handle in cards}
 
 
-async def reflect(admission: Admission, question: str, caller: Caller, *, cards: Mapping[str, Card] | None = None) -> Reflections:
+async def reflect(
+    admission: Admission,
+    question: str,
+    caller: Caller,
+    *,
+    cards: Mapping[str, Card] | None = None,
+    hand: Hand = NO_EVIDENCE,
+) -> Reflections:
     """Ask how each admitted memory may be used for this question.
 
     Args:
@@ -76,6 +88,7 @@ async def reflect(admission: Admission, question: str, caller: Caller, *, cards:
         question: As it was asked.
         caller: Asks the model.
         cards: Of what is rendered, by handle.
+        hand: What the caller gave beside memory.
 
     Raises:
         FaultyAnswerError: No answer can be used.
@@ -83,8 +96,8 @@ async def reflect(admission: Admission, question: str, caller: Caller, *, cards:
         RecordError: It refuses this question.
         ConfigError: It will never answer.
     """
-    messages = build_reflect_messages(admission.prompt, question, cards or {})
-    return settle(await caller.ask(STAGE, messages, ReflectionAnswer), read_sources(admission))
+    messages = build_reflect_messages(admission.prompt, question, cards or {}, hand=hand)
+    return settle(await caller.ask(STAGE, messages, ReflectionAnswer), list_sources(admission, hand))
 
 
 def settle(said: ReflectionAnswer, sources: Mapping[str, Source]) -> Reflections:
@@ -93,7 +106,7 @@ def settle(said: ReflectionAnswer, sources: Mapping[str, Source]) -> Reflections
     for item in said.instructions:
         by_handle.setdefault(item.handle.strip(), []).append(item)
     known = {handle: items for handle, items in by_handle.items() if handle in sources}
-    lowered = sum(item.use not in _allowed(sources[handle]) for handle, items in known.items() for item in items)
+    lowered = sum(item.use not in sources[handle].allowed for handle, items in known.items() for item in items)
     return Reflections(
         instructions={handle: _settle_one(source, known.get(handle, [])) for handle, source in sources.items()},
         invented=sum(len(items) for handle, items in by_handle.items() if handle not in sources),
@@ -102,13 +115,8 @@ def settle(said: ReflectionAnswer, sources: Mapping[str, Source]) -> Reflections
 
 
 def _settle_one(source: Source, said: list[InstructionAnswer]) -> Instruction:
-    allowed = _allowed(source)
+    allowed = source.allowed
     places = [allowed.index(item.use) if item.use in allowed else 0 for item in said]
     place = max(places, default=0)
     text = said[places.index(place)].instruction if said else ""
     return Instruction(handle=source.handle, use=allowed[place], text=clean_text(text)[:MAX_INSTRUCTION])
-
-
-def _allowed(source: Source) -> tuple[Use, ...]:
-    assert source.decision.role is not None
-    return USES[source.decision.role]

@@ -7,33 +7,69 @@ from dataclasses import dataclass
 from typing import Final
 
 from guardian.contracts.role import Role
-from guardian.read.admission.decision import Decision
+from guardian.core.card import Permission
+from guardian.read.admission.decision import Decision, Mark
 from guardian.read.calibrator import Admission
 from guardian.read.prompt.compile import SECTIONS
 from guardian.read.prompt.section import Item, parse_block
-from guardian.read.stage.form import USES, Use
+from guardian.read.stage.form import GIVEN_USES, USES, Use
 
 _ROLE_OF: Final = {name: role for role, name, _ in SECTIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One record that stands in the prompt.
+    """One record that stands in the prompt, or one text that the caller gave beside memory.
 
     Attributes:
         text: What of its text was shown; a cut text supports nothing beyond the cut.
         subject: What it is about, as shown.
         dates: The dates that were shown beside it.
-        decision: What the rules of the read made of it.
         use: How it may be used: its role's ceiling, or what a reflection left of that.
+        decision: What the rules of the read made of a record; None for what the caller gave.
+        given_by: What the caller calls it; None for a record.
     """
 
     handle: str
     text: str
-    subject: str
-    dates: str
-    decision: Decision
+    subject: str = ""
+    dates: str = ""
     use: Use
+    decision: Decision | None = None
+    given_by: str | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is the caller's word, and no memory."""
+        return self.decision is None
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether it is a record that trusted authority stands behind; what the caller gave never is."""
+        return self.decision is not None and self.decision.candidate.is_verified
+
+    @property
+    def memory_id(self) -> str:
+        """Its memory; empty for what the caller gave."""
+        return "" if self.decision is None else self.decision.candidate.memory_id
+
+    @property
+    def permission(self) -> Permission | None:
+        """What its memory may be used for; None for what the caller gave, of which its use says all."""
+        return None if self.decision is None else self.decision.candidate.permission
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """What must stand beside it."""
+        return () if self.decision is None else self.decision.marks
+
+    @property
+    def allowed(self) -> tuple[Use, ...]:
+        """The uses that it allows, its ceiling first."""
+        if self.decision is None:
+            return GIVEN_USES
+        assert self.decision.role is not None
+        return USES[self.decision.role]
 
 
 def read_sources(admission: Admission) -> dict[str, Source]:
@@ -49,7 +85,7 @@ def read_sources(admission: Admission) -> dict[str, Source]:
 
 def list_rejected(admission: Admission, sources: Mapping[str, Source]) -> frozenset[str]:
     """List the memory ids that were found and not rendered."""
-    shown = {source.decision.candidate.memory_id for source in sources.values()}
+    shown = {source.memory_id for source in sources.values()}
     return frozenset(item.candidate.memory_id for item in admission.decisions) - shown
 
 

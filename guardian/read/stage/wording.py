@@ -118,6 +118,55 @@ _OPENERS: Final = frozenset(
 )
 
 
+# Words that make another statement of the same others, in the languages of the marks; an incomplete list, as any is.
+_TURNING: Final = frozenset(
+    [
+        "hardly",
+        "barely",
+        "scarcely",
+        "rarely",
+        "seldom",
+        "almost",
+        "nearly",
+        "half",
+        "double",
+        "twice",
+        "triple",
+        "less",
+        "more",
+        "fewer",
+        "under",
+        "below",
+        "above",
+        "free",
+        "allegedly",
+        "supposedly",
+        "formerly",
+        "except",
+        "unless",
+        "kaum",
+        "selten",
+        "beinahe",
+        "nahezu",
+        "halb",
+        "doppelt",
+        "weniger",
+        "mehr",
+        "kostenlos",
+        "angeblich",
+        "presque",
+        "moitié",
+        "gratuit",
+        "moins",
+        "casi",
+        "mitad",
+        "doble",
+        "gratis",
+        "menos",
+    ]
+)
+
+
 def is_quoted(quote: str, text: str) -> bool:
     """Tell whether a quote stands in a text word for word, whatever its case, punctuation and form of Unicode."""
     wanted, there = build_signature(quote).text, build_signature(text).text
@@ -136,13 +185,17 @@ def adds_marks(text: str, quotes: Sequence[str], dates: str) -> bool:
 
 
 def turns_meaning(text: str, cited: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether a text negates what none of its quotes negates, or drops the negation that all of them have.
+    """Tell whether a text negates what none of its quotes negates, drops the negation that all of them have, or turns what they say.
 
     Args:
         text: The span.
-        cited: Quote and the text that it is of: a "not" before the quote, in its sentence, counts.
+        cited: Quote and the text that it is of: a "not" or a "hardly" before the quote, in its sentence, counts.
     """
-    return all(_negates(_find_sentence(quote, whole)) != _negates(text) for quote, whole in cited)
+    sentences = [_find_sentence(quote, whole) for quote, whole in cited]
+    turning = _fold_words(text) & _TURNING
+    return all(_negates(sentence) != _negates(text) for sentence in sentences) or bool(
+        turning.difference(*map(_fold_words, sentences))
+    )
 
 
 def adds_names(text: str, known: Iterable[str], question: str) -> bool:

@@ -1,8 +1,8 @@
 """Tell from a question alone what its answer may rest on; say nothing where that is unsure.
 
-Two things are guessed, each on its own: whether the answer has to establish an objective fact (then what a user said is no evidence
-for it), and whether it may be personalised. None means unknown, and unknown is read on the careful side: as a
-question of fact, and not personal. Nothing is said for another embedder's vectors, for a language without a word list, for
+Three things are guessed, each on its own: whether the answer has to establish an objective fact (then what a user said is no evidence
+for it), whether it may be personalised, and whether the choice is others', too (then a wish binds the asker alone). None means unknown, and
+unknown is read as a question of fact, not personal, and the asker's own. A question about what was so before is known by its words alone. Nothing is said for another embedder's vectors, for a language without a word list, for
 a question far from all that was seen in training, and between the thresholds.
 """
 
@@ -15,8 +15,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from guardian.read.task.cue import ENGLISH, read_cues
-from guardian.read.task.head import TaskModel
+from guardian.read.task.cue import ENGLISH, Cues, read_cues
+from guardian.read.task.head import Floats, TaskModel
 
 
 class Silence(StrEnum):
@@ -26,7 +26,7 @@ class Silence(StrEnum):
     VECTOR = "vector"  # there is no vector, or none with a direction
     LANGUAGE = "language"  # no word list knows enough of the words
     NOVELTY = "novelty"  # far from all questions seen in training
-    UNSURE = "unsure"  # between the thresholds, for both questions
+    UNSURE = "unsure"  # between the thresholds, for all labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +36,23 @@ class TaskGuess:
     Attributes:
         requires_objective_fact: The answer is right or wrong whoever asks; None for unknown.
         personalization_allowed: What is known of the person may shape the answer; None for unknown.
+        concerns_others: The choice is somebody else's, too; None for unknown.
+        is_history: It asks, in so many words, for what was so before; never False.
         confidence: Probability, in [0, 1], of the less sure of the answers given; 0 when nothing is said. The thresholds have judged
             it already: they differ by label and language, so that a further common limit only loses answers.
-        objective_probability, personal_probability: Calibrated; None where no head was asked.
+        objective_probability, personal_probability, others_probability: Calibrated; None where no head was asked.
         language: Guessed language of the question.
-        silence: Why both are None.
+        silence: Why nothing is said.
     """
 
     requires_objective_fact: bool | None = None
     personalization_allowed: bool | None = None
+    concerns_others: bool | None = None
+    is_history: bool | None = None
     confidence: float = 0.0
     objective_probability: float | None = None
     personal_probability: float | None = None
+    others_probability: float | None = None
     language: str | None = None
     silence: Silence | None = None
 
@@ -66,7 +71,7 @@ class QuestionClassifier:
         """Guess what a question asks for.
 
         Args:
-            question: As it was asked.
+            question: As it is to be understood; see `resolve_question`.
             vector: Its embedding, of any length.
             embedder: Identity of what made the vector.
         """
@@ -80,17 +85,26 @@ class QuestionClassifier:
         unit = np.asarray(vector, dtype=np.float64) / length
         if cues.language == ENGLISH and not self.model.is_near(unit):
             return TaskGuess(silence=Silence.NOVELTY, language=cues.language)
+        return self._answer(cues, unit)
+
+    def _answer(self, cues: Cues, unit: Floats) -> TaskGuess:
+        """Ask the heads of the question's language."""
         file = self.model.file
-        heads = [self.model.choose(heads, cues) for heads in (file.requires_objective_fact, file.personalization_allowed)]
-        objective, personal = (head.score_probability(cues.values, unit) for head in heads)
-        answers = (heads[0].gate.decide(objective), heads[1].gate.decide(personal))
-        said = [p if answer else 1 - p for p, answer in zip((objective, personal), answers, strict=True) if answer is not None]
+        labels = (file.requires_objective_fact, file.personalization_allowed, file.concerns_others)
+        heads = [self.model.choose(label, cues) for label in labels]
+        sure = [head.score_probability(cues.values, unit) for head in heads]
+        answers = [head.gate.decide(probability) for head, probability in zip(heads, sure, strict=True)]
+        said = [p if answer else 1 - p for p, answer in zip(sure, answers, strict=True) if answer is not None]
+        is_history = cues.shows("ask:past") or None
         return TaskGuess(
             requires_objective_fact=answers[0],
             personalization_allowed=answers[1],
+            concerns_others=answers[2],
+            is_history=is_history,
             confidence=min(said, default=0.0),
-            objective_probability=objective,
-            personal_probability=personal,
+            objective_probability=sure[0],
+            personal_probability=sure[1],
+            others_probability=sure[2],
             language=cues.language,
-            silence=None if said else Silence.UNSURE,
+            silence=None if said or is_history else Silence.UNSURE,
         )

@@ -21,18 +21,30 @@ ENGLISH: Final = "en"
 CUES: Final = (
     *("self", "own", "you", "person", "advise", "plan", "make", "recall", "taste", "mood"),
     *("who", "what", "tell", "truth", "care", "may", "proof", "could", "hello"),
+    *("others", "together", "back", "past"),
 )
 SHAPES: Final = ("asks", "first_what", "first_who", "first_may", "short", "long", "sentences", "digits", "names", "bare")
-# Cues that mean another thing together: what is my, who is my, may I with a medicine.
-PAIRS: Final = (("self", "who"), ("own", "who"), ("self", "what"), ("own", "what"), ("self", "care"), ("own", "care"))
+# Cues that mean another thing together: what is my, who is my, may I with a medicine; who is my sister, what would my sister like.
+PAIRS: Final = (
+    *(("self", "who"), ("own", "who"), ("self", "what"), ("own", "what"), ("self", "care"), ("own", "care")),
+    *(
+        ("others", "who"),
+        ("others", "could"),
+        ("others", "make"),
+        ("others", "advise"),
+        ("others", "recall"),
+        ("others", "truth"),
+    ),
+)
 _MARKS = (*CUES, *("+".join(pair) for pair in PAIRS))
 NAMES: Final = (*_MARKS, *SHAPES, *(f"ask:{name}" for name in _MARKS))
+_PLACES: Final = {name: place for place, name in enumerate(NAMES)}
 
 # Vowel signs of Devanagari and Arabic belong to the word, though they are no letters.
 _WORD = re.compile(r"(?:[^\W_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0903\u093a-\u094f])+")
 _SENTENCE_END = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964]+(?:\s|$)")
-# Where a sentence or a frame ends and the next begins.
-_CUT = re.compile(r"(?<=[.!:;])\s+|(?<=[?\u061f\u0964])\s+|(?<=[\u3002\uff01\uff1f\uff1a])")
+# Where a sentence, a frame or a turn ends and the next begins.
+_CUT = re.compile(r"\n+|(?<=[.!:;])\s+|(?<=[?\u061f\u0964])\s+|(?<=[\u3002\uff01\uff1f\uff1a])")
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-Þ][^\W_]+")
 _QUESTION_MARKS = "?\uff1f\u061f"  # also of East Asian and Arabic scripts
 # Words of a question that counts as fully long, and the most of one that counts as short.
@@ -61,6 +73,10 @@ class Cues:
 
     language: str | None
     values: tuple[float, ...]
+
+    def shows(self, name: str) -> bool:
+        """Tell whether it shows the cue of this name, such as `others`, or `ask:others` for the sentence that asks."""
+        return self.values[_PLACES[name]] > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The file `model.json` is made by `python -m benchmarks.train_task_classifier`. It names the embedder whose vectors it was
 trained on, the digest of the word lists, the digest of its training data, and its own digest; weights are never used
-beside anything else than what they were trained with. For each of the two questions it holds one linear head: over the vector
+beside anything else than what they were trained with. For each of the three labels it holds one linear head: over the vector
 and the cues for English, over the cues alone for the other languages. Each has a Platt scale, which makes its score a
 probability, and two thresholds: below the lower one the answer is no, from the upper one on yes, between them nothing is said.
 """
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from guardian.errors import ConfigError, InvariantError
 from guardian.read.task.cue import ENGLISH, NAMES, Cues, words_digest
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 # Vectors of unit length have components around 0.05, cues are 0 or 1: the factor the heads were trained with.
 VECTOR_SCALE: Final = 2.0
 
@@ -124,6 +124,7 @@ class ModelFile(BaseModel):
     least_similarity: float
     requires_objective_fact: Heads
     personalization_allowed: Heads
+    concerns_others: Heads
     digest: str
 
 
@@ -177,7 +178,7 @@ def compute_digest(content: dict[str, Any]) -> str:
 
 
 def _check_sizes(file: ModelFile) -> None:
-    for heads in (file.requires_objective_fact, file.personalization_allowed):
+    for heads in (file.requires_objective_fact, file.personalization_allowed, file.concerns_others):
         for head, size in ((heads.english, file.size), (heads.other, 0)):
             if len(head.vector) != size or len(head.cues) != len(NAMES):
                 raise InvariantError(f"model.json has a head of {len(head.vector)} and {len(head.cues)} weights")

@@ -22,5 +22,10 @@ class LocalTaskClassifier:
     async def classify(self, question: str, vector: tuple[float, ...] | None) -> Classification:
         """Guess what a question asks for; each of its answers has passed a threshold of its own, so what it says is sure enough."""
         guess = self.classifier.guess(question, vector, embedder=self.embedder)
-        task = Task(requires_objective_fact=guess.requires_objective_fact, personalization_allowed=guess.personalization_allowed)
+        task = Task(
+            requires_objective_fact=guess.requires_objective_fact,
+            personalization_allowed=guess.personalization_allowed,
+            concerns_others=guess.concerns_others,
+            is_history=guess.is_history,
+        )
         return Classification(task=task, confidence=0.0 if guess.silence is not None else 1.0)

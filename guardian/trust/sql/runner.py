@@ -99,6 +99,7 @@ def _digest(pages: Iterable[Sequence[Sequence[Any]]], width: int, max_rows: int)
 
 def _open_sqlite(request: dict[str, Any]) -> Any:
     path = Path(request["database"]).resolve()
+    _require_file(path)
     _require_whole(path)
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, isolation_level=None)
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -117,6 +118,12 @@ def _open_sqlite(request: dict[str, Any]) -> Any:
     return connection
 
 
+def _require_file(path: Path) -> None:
+    """Refuse a folder in words: the engines speak of a disk error, or of the file's permissions."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path.name} is a folder; name the database's file in it")
+
+
 def _require_whole(path: Path) -> None:
     """Refuse a file that is half of a database: an immutable one is read without its write-ahead log, so what is in there would not be seen."""
     log = path.with_name(path.name + "-wal")
@@ -133,6 +140,7 @@ def _authorize(action: int, first: str | None, second: str | None, *_: str | Non
 def _open_duckdb(request: dict[str, Any]) -> Any:
     import duckdb  # noqa: PLC0415 # an extra, and only for this dialect
 
+    _require_file(Path(request["database"]))
     config: dict[str, Any] = {
         "enable_external_access": "false",
         "autoload_known_extensions": "false",

@@ -53,9 +53,9 @@ def store(fast_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return place
 
 
-def ask(store: str, *more: str) -> int:
+def ask(store: str, *more: str, question: str = "What do arabica beans cost?") -> int:
     """Ask the command what beans cost."""
-    return call(["answer", "What do arabica beans cost?", "--space", "s", "--store", store, "--objective", *more])
+    return call(["answer", question, "--space", "s", "--store", store, "--objective", *more])
 
 
 def speak(question: Any) -> dict[str, Any]:
@@ -83,6 +83,18 @@ def test_an_answer_is_printed_with_its_handles(model: ChatServer, store: str, ca
     assert printed.out == f"{PRICE}. [E1]\n"
     assert "supported; 3 calls" in printed.err
     assert "its quotes do not have" in " ".join(printed.err.split())
+
+
+def test_turns_are_put_before_a_question_that_points_back(
+    model: ChatServer, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only this one is read behind them; they reach the model, too."""
+    turn = "I want to know what beans cost now."
+    assert ask(store, "--turn", turn) == 0
+    assert turn not in model.questions[-1].user
+    assert ask(store, "--turn", turn, question="What would you say in the situation we discussed?") == 0
+    assert turn in model.questions[-1].user
+    capsys.readouterr()
 
 
 def test_programs_get_answer_calls_and_trace(model: ChatServer, store: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,3 +125,46 @@ def test_without_a_model_the_mend_is_named(store: str, capsys: pytest.CaptureFix
     """Wrong settings are exit code 2."""
     assert ask(store) == 2
     assert "GUARDIAN_ANSWER__MODEL" in capsys.readouterr().err
+
+
+def speak_of_the_invoice(question: Any) -> dict[str, Any]:
+    """Answer from what the caller gave."""
+    if "may be used for one question" in question.system:
+        return uses(E1="support", S1="support")
+    return spans(span("Arabica beans cost $22.", ("S1", "Arabica beans cost $22")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "source"),
+    [
+        ("invoice.txt", "Arabica beans cost $22 today.", "invoice.txt"),
+        ("tools.jsonl", '{"source": "get_price", "text": "Arabica beans cost $22 today."}\n\n', "get_price"),
+    ],
+)
+def test_evidence_of_the_caller_is_cited_and_told_as_no_memory(
+    model: ChatServer, store: str, capsys: pytest.CaptureFixture[str], name: str, content: str, source: str
+) -> None:
+    """A file is one text under its name; JSON lines name theirs."""
+    model.answer = speak_of_the_invoice
+    Path(name).write_text(content)
+    capsys.readouterr()
+    assert ask(store, "--evidence", name) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "Arabica beans cost $22. [S1, not memory]\n"
+    assert "given; 2 calls" in printed.err
+    assert ask(store, "--evidence", name, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["answer"]
+    assert found["evidence"] == [{"handle": "S1", "source": source, "cut": 0, "is_shown": True}]
+    (cite,) = found["spans"][0]["support"]
+    assert (cite["memory_id"], cite["given_by"]) == ("", source)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b'{"text": "no source"}', b'{"source": "", "text": "t"}', b"[1]", b"{"])
+def test_evidence_that_cannot_be_read_is_refused(
+    model: ChatServer, store: str, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    """Before anything is asked; the message names the file."""
+    Path("bad.jsonl").write_bytes(content)
+    assert ask(store, "--evidence", "bad.jsonl") == 2
+    assert "bad.jsonl" in capsys.readouterr().err
+    assert model.questions == []

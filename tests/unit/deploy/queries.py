@@ -10,9 +10,13 @@ from typing import Any
 
 import promql_parser as promql
 import yaml
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from guardian.core.alert import AlertKind, Severity
+from guardian.read.ledger.metrics import FIGURES
+from guardian.read.stage.answer import Standing
+from guardian.telemetry import serve
 from guardian.telemetry.metrics import DEPENDENCIES, DRIFT_BOUNDS, DRIFT_OUTCOMES, DRIFT_SCOPES, TOPIC_ROLES, Metrics
 from tests.monitoring import RULES
 
@@ -26,9 +30,15 @@ CLOSED: Mapping[str, frozenset[str]] = {
     "topic_role": frozenset(TOPIC_ROLES),
     "scope": frozenset(DRIFT_SCOPES),
     "bound": frozenset(DRIFT_BOUNDS),
-    "outcome": frozenset(DRIFT_OUTCOMES),
+    "outcome": frozenset(
+        map(str, (*DRIFT_OUTCOMES, *serve.GUESSES, *serve.CALL_OUTCOMES, *serve.SPAN_OUTCOMES, *serve.EVIDENCE_OUTCOMES))
+    ),
     "alert": frozenset(AlertKind),
     "severity": frozenset(Severity),
+    "figure": frozenset(FIGURES),
+    "code": frozenset(serve.REFUSALS),
+    "standing": frozenset(Standing),
+    "stage": frozenset(serve.STAGES),
 }
 
 
@@ -59,7 +69,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A metric of the workers; a counter's name is without its `_total`."""
+    """A metric; a counter's name is without its `_total`."""
 
     name: str
     kind: str
@@ -69,7 +79,15 @@ class Family:
 
 def list_families() -> list[Family]:
     """List the metrics of the workers, also those that no series is of yet."""
-    registry = Metrics().registry
+    return _list_families(Metrics().registry)
+
+
+def list_serve_families() -> list[Family]:
+    """List the metrics of the services, likewise."""
+    return _list_families(serve.ServeMetrics().registry)
+
+
+def _list_families(registry: CollectorRegistry) -> list[Family]:
     own = {collector for collector in registry._collector_to_names if isinstance(collector, MetricWrapperBase)}
     families = [Family(one._name, one._type, tuple(one._labelnames), one._documentation) for one in own]
     named = {family.name for family in families}
@@ -91,9 +109,9 @@ def load_alerts() -> dict[str, Rule]:
 
 @cache
 def list_known() -> Mapping[str, frozenset[str]]:
-    """List every metric that a query can name, with its labels: the workers', Prometheus' own, and what the rules record."""
+    """List every metric that a query can name, with its labels: the workers' and services', Prometheus' own, and what rules record."""
     known = dict(OWN)
-    for metric in list_families():
+    for metric in (*list_families(), *list_serve_families()):
         for ending in _ENDINGS[metric.kind]:
             known[metric.name + ending] = frozenset(metric.labels) | SCRAPED | ({"le"} if ending == "_bucket" else set())
     for rule in load_rules():

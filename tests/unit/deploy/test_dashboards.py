@@ -13,7 +13,7 @@ import yaml
 
 from deploy.grafana import generate
 from tests.monitoring import ROOT
-from tests.unit.deploy.queries import find_faults, list_families, list_metrics, load_rules
+from tests.unit.deploy.queries import find_faults, list_families, list_metrics, list_serve_families, load_rules
 
 DEPLOY = ROOT / "deploy" / "grafana"
 BOARDS = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((DEPLOY / "dashboards").glob("*.json"))}
@@ -56,13 +56,14 @@ def test_every_metric_and_label_of_the_dashboards_exists() -> None:
     assert [fault for query in queries for fault in find_faults(query)] == []
 
 
-def test_every_metric_of_the_workers_is_drawn() -> None:
+def test_every_metric_of_the_workers_and_services_is_drawn() -> None:
     """One that nobody sees could as well not be counted."""
     recorded = {rule.content["record"]: list_metrics(rule.query) for rule in load_rules() if "record" in rule.content}
     named = {name for query in list_queries() for name in list_metrics(query)}
     drawn = named | {name for record in named & set(recorded) for name in recorded[record]}
     plain = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in drawn}
-    assert {one.name for one in list_families() if one.name.startswith("guardian_")} - plain == set()
+    families = (*list_families(), *list_serve_families())
+    assert {one.name for one in families if one.name.startswith("guardian_")} - plain == set()
 
 
 @pytest.mark.parametrize("name", sorted(BOARDS))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.monitoring import ROOT
-from tests.unit.deploy.queries import list_families, load_alerts
+from tests.unit.deploy.queries import Family, list_families, list_serve_families, load_alerts
 
 PAGE = (ROOT / "docs" / "monitoring.md").read_text("utf-8")
 
@@ -17,7 +19,10 @@ def read_table(heading: str) -> list[tuple[str, ...]]:
     return [tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]) for row in rows[1:]]
 
 
-def test_the_table_of_metrics_is_the_registry() -> None:
+@pytest.mark.parametrize(
+    ("heading", "families"), [("Metrics", list_families()), ("Metrics of the service", list_serve_families())]
+)
+def test_the_table_of_metrics_is_the_registry(heading: str, families: list[Family]) -> None:
     """Name, type, labels and meaning of every metric, and no other."""
     expected = [
         (
@@ -26,9 +31,9 @@ def test_the_table_of_metrics_is_the_registry() -> None:
             ", ".join(f"`{label}`" for label in one.labels) or "none",
             one.text,
         )
-        for one in list_families()
+        for one in families
     ]
-    assert read_table("Metrics") == expected
+    assert read_table(heading) == expected
 
 
 def test_the_table_of_alerts_is_the_rules() -> None:

@@ -57,7 +57,7 @@ class Model:
         """Give the next answer, or raise it."""
         self.asked.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer if isinstance(answer, ChatReply) else reply(answer)
 

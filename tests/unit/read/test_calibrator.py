@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -237,10 +238,12 @@ class TestTask:
         def __init__(self, confidence: float) -> None:
             self.confidence = confidence
             self.asked = 0
+            self.question = ""
 
         async def classify(self, question: str, vector: tuple[float, ...] | None) -> Classification:
             """Classify."""
             self.asked += 1
+            self.question = question
             return Classification(
                 task=Task(requires_objective_fact=False, personalization_allowed=True), confidence=self.confidence
             )
@@ -267,8 +270,24 @@ class TestTask:
         calibrator = Calibrator(Bank().store, classifier=classifier)
         partly = await calibrator.context("q", Task(personalization_allowed=False, user="ann"), space="s")
         assert partly.task == Task(requires_objective_fact=False, personalization_allowed=False, user="ann")
-        await calibrator.context("q", PERSONAL, space="s")
+        await calibrator.context("q", replace(PERSONAL, concerns_others=False), space="s")
         assert classifier.asked == 1
+        await calibrator.context("q", PERSONAL, space="s")  # whom the choice concerns decides on the role of a wish
+        assert classifier.asked == 2
+
+    async def test_only_a_question_that_points_back_is_read_behind_a_turn(self) -> None:
+        """It is classified and looked up with the asker's latest turn; any other stands alone."""
+        bank, classifier = Bank(), self.Sure(1.0)
+        await bank.send(build.written("w", "likes kilns", src="user", kind="preference"))
+        calibrator, turns = Calibrator(bank.store, classifier=classifier), ("I told you of my kiln, the kilns are hot.", "ok")
+        question = "What would you do in this situation?"
+        back = await calibrator.context(question, space="s", turns=turns)
+        assert classifier.question == f"{turns[0]}\n{question}"
+        assert memories(back, Role.PREFERENCE) == ["w"]
+        assert memories(await calibrator.context(question, space="s"), Role.PREFERENCE) == []
+        alone = await calibrator.context("Who painted it?", space="s", turns=turns)
+        assert classifier.question == "Who painted it?"
+        assert memories(alone, Role.PREFERENCE) == []
 
 
 class TestLedger:

@@ -210,6 +210,17 @@ async def test_a_limit_holds_for_its_own_question(memory: Access) -> None:
     assert sizes == [1, 3]
 
 
+async def test_a_question_that_points_back_is_looked_up_by_what_the_asker_said(memory: Access) -> None:
+    """The turns go with the question; without them it finds nothing."""
+    await write(memory, "price", "Beans cost 20 dollars", by=TOOL, kind="fact", source={"kind": "tool"})
+    sizes = []
+    for turns in ((), ("I am about to order beans for the shop.",)):
+        asked = ContextRequest(question="How would you handle this situation?", turns=turns)
+        given = await memory.context(AGENT, "s", asked)
+        sizes.append(sum(record.rendered for each in given.records.values() for record in each))
+    assert sizes == [0, 1]
+
+
 async def test_the_guard_learns_of_a_read(memory: Access) -> None:
     """What is written again in that session gets its parent, without the agent's help."""
     await write(memory, "price", "Beans cost 20 dollars", by=TOOL, kind="fact", source={"kind": "tool"})
@@ -237,6 +248,8 @@ async def test_an_agent_cannot_say_what_is_true(memory: Access) -> None:
     gold = OutcomeRequest(value=1.0, judged_by="gold")
     with pytest.raises(ProblemError, match="may not say what is true"):
         await memory.judge(key(Right.READ, Right.WRITE), "s", "0" * 32, gold)
+    with pytest.raises(ProblemError, match="may not say what is true"):
+        await memory.judge(key(Right.READ), "s", "0" * 32, OutcomeRequest(value=1.0, judged_by=" Gold"))
     with pytest.raises(ProblemError, match="no id of a context"):
         await memory.judge(REVIEWER, "s", "../../etc/passwd", gold)
     assert (await memory.judge(REVIEWER, "s", "0" * 32, gold)).known is False
@@ -247,3 +260,12 @@ async def test_without_a_ledger_an_outcome_is_refused_and_not_swallowed(memory: 
     memory.has_ledger = False
     with pytest.raises(ProblemError, match="GUARDIAN_READ__LEDGER_DIR"):
         await memory.judge(AGENT, "s", "0" * 32, OutcomeRequest(value=1.0, judged_by="tests"))
+
+
+async def test_what_derives_from_a_parent_that_is_no_root_any_more_is_told(memory: Access) -> None:
+    """A record of very many parents keeps the least of their roots; the others know it as theirs all the same, and what derives from it."""
+    await write(memory, "sum", "All of it", parents=[f"p{number:03}" for number in range(100)])
+    await write(memory, "recap", "All of it, again", parents=["sum"])
+    for parent in ("p000", "p099"):
+        known = await memory.explain(AGENT, "s", parent)
+        assert [kin.memory_id for kin in known.descendants] == ["sum", "recap"], parent

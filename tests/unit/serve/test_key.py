@@ -113,13 +113,13 @@ def test_without_keys_one_may_read_and_write_but_never_correct() -> None:
     """Nobody's word corrects."""
     anonymous = build_keyring(Settings()).anonymous
     assert anonymous is not None
-    assert anonymous.may == {Right.READ, Right.WRITE}
+    assert anonymous.may == {Right.READ, Right.ANSWER, Right.WRITE}
     assert anonymous.highest is SourceKind.AGENT
 
 
 def test_the_model_has_the_rights_of_the_key_that_is_named_for_it() -> None:
-    """Without one it reads; a name that nobody has is an error."""
-    assert choose_mcp_key(Settings()).may == {Right.READ}
+    """Without one it reads, and answers where a model is set; a name that nobody has is an error."""
+    assert choose_mcp_key(Settings()).may == {Right.READ, Right.ANSWER}
     keys = {"desk": KeySettings(secret=SECRET, may=frozenset({"read", "correct"}), highest=SourceKind.HUMAN_REVIEW, actor="ann")}
     chosen = choose_mcp_key(Settings(serve=ServeSettings(keys=keys, mcp_key="desk")))
     assert (chosen.actor, chosen.highest, chosen.may) == ("ann", SourceKind.HUMAN_REVIEW, {Right.READ, Right.CORRECT})

@@ -15,10 +15,10 @@ from guardian.contracts.codec import decode
 from guardian.contracts.ledger import ContextGiven, ContextJudged, LedgerRecord, LedgerTask
 from guardian.contracts.outcome import build_outcome_id
 from guardian.core.model import Read
-from guardian.errors import DependencyError, RecordError
+from guardian.errors import DependencyError
 from guardian.ports import OutcomeMessage
 from guardian.read.ledger.entry import build_read, digest_query, pack_entry, pack_read
-from guardian.read.ledger.file import LedgerFile, iter_lines
+from guardian.read.ledger.file import LedgerFile, Unread, iter_lines
 from guardian.read.ledger.metrics import Blame, LedgerAccount, build_account
 
 T0 = datetime(2026, 3, 14, 9, tzinfo=UTC)
@@ -130,6 +130,12 @@ class TestFigures:
             found = account(*order)
             assert (found.calls, found.judged, found.unmatched) == (1, 1, 1)
 
+    def test_an_outcome_counts_in_its_own_space_only(self) -> None:
+        """Who may report in one space says nothing of what was given in another."""
+        line = given(record("a"))
+        found = account(line, judged(line, 0.0).model_copy(update={"space": "other"}))
+        assert (found.judged, found.unmatched, found.list_blame(10)) == (0, 1, [])
+
     def test_latencies(self) -> None:
         """The value that the share did not exceed."""
         found = account(*(given(latency_ms=float(number)) for number in range(1, 101)))
@@ -155,16 +161,38 @@ class TestFile:
         (event,) = (tmp_path / "ledger" / "guardian.events.jsonl").read_bytes().splitlines()
         assert decode(event, policy=DecodePolicy(), received_at=T0).event == read
 
-    async def test_a_torn_last_line_is_passed_over_and_a_bad_one_is_not(self, tmp_path: Path) -> None:
-        """What is still being written is no fault; what is complete and unreadable is, and is named."""
+    async def test_a_line_that_cannot_be_read_costs_itself(self, tmp_path: Path) -> None:
+        """What is still being written is no fault; what is complete and unreadable is told in its place, without what it holds."""
         path = tmp_path / "guardian.ledger.jsonl"
         await LedgerFile(tmp_path).publish([pack_entry(given())])
         whole = path.read_bytes()
         path.write_bytes(whole + whole[:40])
         assert len(list(iter_lines(path))) == 1
-        path.write_bytes(whole + b'{"type":"guardian.context.given","id":"x","data":{}}\n')
-        with pytest.raises(RecordError, match="line 2"):
-            list(iter_lines(path))
+        bad = [b'{"type":"guardian.context.given","id":"x","data":{}}', b'{"type":"guardian.context.given","id":["secret"]}']
+        bad += [b"5", b"[]", b'{"type":{}}', b"\xff", b"[" * 3_000, whole[:40]]
+        path.write_bytes(b"\n".join([*bad, whole]))
+        *unread, (line_id, _) = list(iter_lines(path))
+        assert [each.number for each in unread if isinstance(each, Unread)] == list(range(1, len(bad) + 1))
+        assert line_id == build_outcome_id(given())
+        assert "secret" not in repr(unread)
+
+    async def test_a_line_after_a_torn_one_begins_anew(self, tmp_path: Path) -> None:
+        """A process that died in the midst of a line costs that line, and none of its successor's."""
+        path = tmp_path / "guardian.ledger.jsonl"
+        path.write_bytes(b'{"specversion":"1.0","id":"to')
+        for _ in range(2):
+            await LedgerFile(tmp_path).publish([pack_entry(given())])
+        assert [isinstance(line, Unread) for line in iter_lines(path)] == [True, False, False]
+        assert path.read_bytes().count(b"\n") == 3
+
+    async def test_what_a_newer_version_adds_is_passed_over(self, tmp_path: Path) -> None:
+        """A report of an older version reads a newer ledger."""
+        path = tmp_path / "guardian.ledger.jsonl"
+        document = orjson.loads(pack_entry(given(record("m"))).value or b"")
+        document["data"] |= {"later": 1}
+        document["data"]["records"][0] |= {"later": 1}
+        path.write_bytes(orjson.dumps(document))
+        assert list(iter_lines(path)) == [(document["id"], given(record("m")))]
 
     async def test_other_events_are_passed_over(self, tmp_path: Path) -> None:
         """A dump of several topics can be given as it is."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +11,12 @@ from typing import Any
 import pytest
 
 from guardian.chat.openai_endpoint import OpenAIChat, build_openai_chat
+from guardian.chat.port import LaterError
 from guardian.core.card import Card, ConditionalRule
 from guardian.errors import ConfigError, DependencyError, RecordError
 from guardian.read import Calibrator, Task, WhenUnverified
 from guardian.read.stage.answer import CONFIRM, NOT_KNOWN, Answer, StageOptions, Standing, answer
+from guardian.read.stage.call import Call, CallFault
 from guardian.read.stage.reflect import load_cards
 from tests import builders as build
 from tests.candidates import candidate
@@ -226,3 +230,21 @@ async def test_stored_cards_save_the_induction() -> None:
     shown = [request.messages[-1].content for request in model.asked]
     assert ["cards:" in text for text in shown] == [True, False]
     assert cards["E1"].rules[0].influence in shown[0]
+
+
+@pytest.mark.parametrize(
+    ("failing", "fault"),
+    [
+        ("no JSON", CallFault.UNUSABLE),
+        (LaterError("used up"), CallFault.LATER),
+        (DependencyError("away", dependency="model"), CallFault.AWAY),
+        (RecordError("request_refused", "too long"), CallFault.REFUSED),
+        (asyncio.CancelledError(), CallFault.GIVEN_UP),
+    ],
+)
+async def test_each_question_is_told_when_it_is_over(failing: object, fault: CallFault) -> None:
+    """With a word for what was wrong, also when nobody waits for the answer any longer."""
+    told: list[Call] = []
+    with contextlib.suppress(asyncio.CancelledError):
+        await answer(ADMISSION, QUESTION, Model(USES, failing), on_call=told.append)
+    assert [(call.stage, call.fault) for call in told[:2]] == [("reflect", None), ("reason", fault)]

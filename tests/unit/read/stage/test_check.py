@@ -48,6 +48,9 @@ def test_a_span_in_the_words_of_its_quote_stands() -> None:
         (span("Bob says Arabica beans cost $20 per kg.", ("E1", QUOTE)), Fault.ADDED_NAME),
         (span("The Arabica beans of Bob cost $20 per kg.", ("E1", QUOTE)), Fault.ADDED_NAME),
         (span("Arabica beans do not cost $20 per kg.", ("E1", QUOTE)), Fault.TURNED),
+        (span("Arabica beans hardly cost $20 per kg.", ("E1", QUOTE)), Fault.TURNED),
+        (span("Arabica beans cost half of $20 per kg.", ("E1", QUOTE)), Fault.TURNED),
+        (span("Arabica beans are free.", ("E1", QUOTE)), Fault.TURNED),
         (span("The moon is made of cheese.", ("E1", QUOTE)), Fault.UNRELATED),
         (span("Arabica beans cost $20 per kg. The moon is made of cheese.", ("E1", QUOTE)), Fault.UNRELATED),
         (span(" \x00 ", ("E1", QUOTE)), Fault.EMPTY),
@@ -80,6 +83,8 @@ def test_a_negation_before_the_quote_counts() -> None:
     admission = admission_of(record)
     assert check(span("The shop is open on Sunday.", ("E1", "open on Sunday")), admission).faults == (Fault.TURNED,)
     assert check(span("The shop is not open on Sunday.", ("E1", "open on Sunday")), admission).stands
+    seldom = admission_of(candidate("seldom", "The shop is seldom open on Sunday.", status="verified"))
+    assert check(span("The shop is seldom open on Sunday.", ("E1", "open on Sunday")), seldom).stands
 
 
 def test_a_date_beside_the_record_may_be_said() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
 from collections.abc import Callable
@@ -123,6 +124,12 @@ async def test_half_a_copy_is_held_against_no_query(tmp_path: Path, spoil: Calla
     spoil(path)
     with pytest.raises(DependencyError, match="cannot be opened"):
         await Sandbox(dialect=Dialect.SQLITE, database=str(path)).run("SELECT name FROM track")
+
+
+async def test_a_folder_is_called_one(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Not a disk error, which sends people to their disk."""
+    with pytest.raises(DependencyError, match="is a folder"):
+        await dataclasses.replace(sandbox, database=str(tmp_path)).execute("SELECT 1")
 
 
 async def test_a_database_that_does_not_open_in_time_is_held_against_no_query(
