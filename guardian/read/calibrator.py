@@ -179,7 +179,7 @@ class Calibrator:
             DependencyError: The store or the classifier's model is away.
         """
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
-        meant = limit_question(resolve_question(query, turns))
+        meant = limit_question(resolve_question(limit_question(query), turns))
         dense = await self._embed(meant, vector)
         known = await self._settle_task(meant, task or Task(), dense)
         setting = Setting(task=known, policy=await self._settle_policy(space, asked_at), at=self.policy.at or asked_at)
