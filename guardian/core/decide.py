@@ -8,7 +8,7 @@ out again is what the facts touch and all that derives from it; a new leaf is de
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from guardian.core.assemble import assemble
 from guardian.core.chain import VERIFIED_PREFIX, Standing, gather, settle
@@ -32,7 +32,7 @@ from guardian.core.model import (
     Written,
 )
 from guardian.core.needs import Needs
-from guardian.core.node import Node
+from guardian.core.node import Node, build_unseen
 from guardian.core.plan import Plan
 from guardian.core.point import PointKind
 from guardian.core.policy import Policy
@@ -268,10 +268,22 @@ def _settle_lineage(decision: Decision) -> None:
     """Roots, depth, source and permission of what changed and of all that derives from it."""
     world = decision.world
     decision.recomputed = close_descendants(world, world.dirty)
+    decision.recomputed |= dict.fromkeys(_restore_unseen(world, decision.recomputed))
     if world.missing:
         return
     for members in sort_nodes(world, decision.recomputed):
         derive_lineage(world, members, decision.policy)
+
+
+def _restore_unseen(world: World, ids: Iterable[str]) -> list[str]:
+    """Make the places of unseen parents that a broken-off try did not come to, or their children would be taken for roots."""
+    made = []
+    for node_id in list(ids):
+        for edge in world.nodes[node_id].edges:
+            is_lost = world.node(edge.node_id) is None and not world.missing
+            if is_lost and edge.node_id == build_unseen(world.space, edge.memory_id).id:
+                made.append(world.unseen(edge.memory_id).id)
+    return made
 
 
 def _settle_corrections(decision: Decision) -> None:
