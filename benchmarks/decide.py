@@ -9,7 +9,8 @@ from benchmarks.bank import MIX, Bank, Mix, decode_events
 from benchmarks.laps import Advance, Lap, interleave, timed
 from benchmarks.limit import BATCH_EVENTS
 from benchmarks.report import Aim, Report
-from guardian.core.decide import decide, initial_needs
+from guardian.core.asking import initial_needs
+from guardian.core.decide import decide
 from guardian.core.model import Event
 from guardian.core.needs import Needs
 from guardian.core.plan import Plan

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from guardian.contracts.message import build_messages, build_tombstone
-from guardian.core.decide import decide, initial_needs
+from guardian.core.asking import initial_needs
+from guardian.core.decide import decide
 from guardian.core.intake import Disposition
 from guardian.core.model import Corrected, Event, Induced
 from guardian.core.needs import Key, Needs

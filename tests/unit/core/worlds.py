@@ -6,7 +6,8 @@ from collections.abc import Container
 from dataclasses import fields
 from typing import Any
 
-from guardian.core.decide import decide, initial_needs
+from guardian.core.asking import initial_needs
+from guardian.core.decide import decide
 from guardian.core.model import Event
 from guardian.core.needs import Needs
 from guardian.core.node import Node
