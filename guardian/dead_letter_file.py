@@ -12,14 +12,8 @@ from pathlib import Path
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import (
-    DeadLetter,
-    build_outcome_id,
-    encode_outcome,
-    is_erased,
-    read_dead_letter,
-    read_letter_names,
-)
+from guardian.contracts.letter import DeadLetter, is_erased, read_dead_letter, read_letter_names
+from guardian.contracts.outcome import build_outcome_id, encode_outcome
 from guardian.core.model import Event
 from guardian.core.needs import Key
 from guardian.errors import RecordError

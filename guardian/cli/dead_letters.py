@@ -13,7 +13,7 @@ from rich.table import Table
 
 from guardian.cli.console import clean, out, print_json, say_error, shorten
 from guardian.cli.opening import JsonOption, StoreOption, opened_for_writing
-from guardian.contracts.outcome import DeadLetter
+from guardian.contracts.letter import DeadLetter
 from guardian.dead_letter_file import FILE_NAME, DeadLetterFile, redrive_file
 from guardian.settings import Settings, load_settings
 from guardian.stream.dead_letter import StoredLetter, iter_dead_letters, redrive

@@ -17,7 +17,8 @@ import yaml
 from pydantic import BaseModel
 
 from guardian.contracts.ledger import LEDGER_MODELS
-from guardian.contracts.outcome import OUTCOME_MODELS, OUTCOME_SOURCE, REQUEST_MODELS, Outcome
+from guardian.contracts.outcome import OUTCOME_SOURCE, REQUEST_MODELS, Outcome
+from guardian.contracts.published import OUTCOME_MODELS
 from guardian.contracts.wire import EVENT_MODELS
 
 # Everything Guardian sends.

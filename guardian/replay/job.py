@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from guardian.contracts.admission import DecodePolicy
-from guardian.contracts.outcome import DeadLetter, build_dead_letter, is_erased, read_letter_names
+from guardian.contracts.letter import DeadLetter, build_dead_letter, is_erased, read_letter_names
 from guardian.core.model import Event, Status
 from guardian.core.needs import Key
 from guardian.core.node import TRUNCATED_ROOT

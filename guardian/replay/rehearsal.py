@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from guardian.contracts.outcome import DeadLetter
+from guardian.contracts.letter import DeadLetter
 from guardian.core.needs import Key
 
 # Examples kept of one reason.

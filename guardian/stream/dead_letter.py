@@ -23,14 +23,8 @@ import orjson
 import structlog
 from aiokafka import TopicPartition
 
-from guardian.contracts.outcome import (
-    DeadLetter,
-    HeaderEntry,
-    build_dead_letter,
-    build_outcome_id,
-    encode_outcome,
-    read_dead_letter,
-)
+from guardian.contracts.letter import DeadLetter, HeaderEntry, build_dead_letter, read_dead_letter
+from guardian.contracts.outcome import build_outcome_id, encode_outcome
 from guardian.errors import ConfigError, DependencyError, RecordError
 from guardian.stream.broker.kafka import KafkaOptions, Outgoing, Producer, broker_errors, build_consumer, fetch_topics
 from guardian.stream.plane.batch import Refused

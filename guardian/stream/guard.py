@@ -15,7 +15,7 @@ from aiokafka.partitioner import murmur2
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import Decoded, decode
-from guardian.contracts.outcome import is_erased, read_letter_names
+from guardian.contracts.letter import is_erased, read_letter_names
 from guardian.errors import RecordError
 from guardian.pipeline import BatchReport, Pipeline
 from guardian.ports import Fence

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from guardian.contracts.outcome import DeadLetter, read_letter_names
+from guardian.contracts.letter import DeadLetter, read_letter_names
 from guardian.read.holding import Erasure, Holding
 from guardian.stream.dead_letter import StoredLetter
 

@@ -19,8 +19,8 @@ from datetime import datetime
 
 import structlog
 
+from guardian.contracts.letter import is_erased, read_dead_letter, read_letter_names
 from guardian.contracts.names import Names
-from guardian.contracts.outcome import is_erased, read_dead_letter, read_letter_names
 from guardian.core.needs import Key
 from guardian.errors import RecordError
 from guardian.ports import Store

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from guardian.contracts.admission import DecodePolicy
-from guardian.contracts.outcome import OUTCOME_MODELS, REQUEST_MODELS, Outcome
+from guardian.contracts.outcome import REQUEST_MODELS, Outcome
+from guardian.contracts.published import OUTCOME_MODELS
 from guardian.pipeline import Pipeline
 from guardian.ports import Publisher
 from guardian.settings import KafkaSettings, LimitSettings, WebSettings

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from guardian.contracts.outcome import DeadLetter
+from guardian.contracts.letter import DeadLetter
 from guardian.core.needs import Needs
 from guardian.core.point import PointKind
 from guardian.errors import ConfigError, DependencyError, InvariantError

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from guardian.contracts.outcome import is_erased
+from guardian.contracts.letter import is_erased
 from guardian.core.model import Corrected, Written
 from guardian.stream.plane.origin import Record
 from tests.chaos.evidence import Payloads

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from guardian.contracts.codec import DecodePolicy
+from guardian.contracts.letter import is_erased
 from guardian.contracts.names import Names
-from guardian.contracts.outcome import is_erased
 from guardian.core.model import Corrected, Written
 from guardian.core.policy import Policy
 from guardian.pipeline import Pipeline

@@ -21,7 +21,7 @@ from pathlib import Path
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from guardian.contracts.outcome import is_erased
+from guardian.contracts.letter import is_erased
 from guardian.core.point import OPERATIONAL, PointKind
 from guardian.ports import Store
 from guardian.settings import Settings

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import build_dead_letter
+from guardian.contracts.letter import build_dead_letter
 from guardian.contracts.reason import Reason
 from guardian.dead_letter_file import FILE_NAME, DeadLetterFile, redrive_file
 from guardian.errors import ConfigError, RecordError

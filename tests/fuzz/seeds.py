@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from guardian.contracts.outcome import build_dead_letter, encode_outcome
+from guardian.contracts.letter import build_dead_letter
+from guardian.contracts.outcome import encode_outcome
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
 from guardian.stream.plane.origin import Record, to_time

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from guardian.contracts.codec import decode
-from guardian.contracts.outcome import DeadLetter, build_outcome_id, encode_outcome, read_dead_letter
+from guardian.contracts.letter import DeadLetter, read_dead_letter
+from guardian.contracts.outcome import build_outcome_id, encode_outcome
 from guardian.contracts.reason import Reason
 from guardian.errors import RecordError
 from guardian.stream.dead_letter import DeadLetterSender, RedriveReport, StoredLetter, _drive, is_cut

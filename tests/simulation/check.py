@@ -22,8 +22,9 @@ from typing import Any
 import orjson
 
 from guardian.contracts.codec import DecodePolicy, decode
+from guardian.contracts.letter import is_erased, read_dead_letter, read_letter_names
 from guardian.contracts.names import Names
-from guardian.contracts.outcome import build_outcome_id, is_erased, read_dead_letter, read_letter_names
+from guardian.contracts.outcome import build_outcome_id
 from guardian.core.model import Event
 from guardian.core.point import Patch, Phase, Point, PointKind
 from guardian.core.rules.erasure import read_erasures

@@ -6,7 +6,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from guardian.contracts.outcome import DeadLetter, build_dead_letter, encode_outcome
+from guardian.contracts.letter import DeadLetter, build_dead_letter
+from guardian.contracts.outcome import encode_outcome
 from guardian.dead_letter_file import DeadLetterFile
 from guardian.errors import RecordError
 

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
+from guardian.contracts.letter import DeadLetter, build_dead_letter, is_erased, read_letter_names
 from guardian.contracts.names import Names, read_names
-from guardian.contracts.outcome import DeadLetter, build_dead_letter, is_erased, read_letter_names
 from guardian.errors import RecordError
 from tests.builders import envelope
 

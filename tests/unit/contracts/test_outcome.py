@@ -12,18 +12,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from guardian.contracts.codec import DecodePolicy, decode
+from guardian.contracts.letter import DeadLetter, build_dead_letter, read_dead_letter
 from guardian.contracts.outcome import (
-    DeadLetter,
     EnrichedRecord,
     EventId,
     ReviewItem,
     ReviewKind,
     StandingReason,
     SupersessionNotice,
-    build_dead_letter,
     build_outcome_id,
     encode_outcome,
-    read_dead_letter,
 )
 from guardian.core.model import MemoryKind, Slot, Status
 from guardian.errors import RecordError

@@ -14,7 +14,8 @@ import yaml
 from guardian.contracts import schema
 from guardian.contracts.codec import encode_event
 from guardian.contracts.ledger import ContextGiven, ContextJudged, LedgerTask
-from guardian.contracts.outcome import OUTCOME_MODELS, REQUEST_MODELS, Outcome, encode_outcome
+from guardian.contracts.outcome import REQUEST_MODELS, Outcome, encode_outcome
+from guardian.contracts.published import OUTCOME_MODELS
 from guardian.contracts.schema import SENT_MODELS, name_schema
 from guardian.contracts.wire import EVENT_MODELS
 from guardian.core.model import Event

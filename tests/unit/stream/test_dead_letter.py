@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from guardian.contracts.outcome import build_outcome_id, read_dead_letter
+from guardian.contracts.letter import read_dead_letter
+from guardian.contracts.outcome import build_outcome_id
 from guardian.errors import ConfigError, DependencyError, RecordError
 from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender, encode_letter, is_cut

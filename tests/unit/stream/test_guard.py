@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from guardian.contracts.admission import DecodePolicy
-from guardian.contracts.outcome import read_dead_letter
+from guardian.contracts.letter import read_dead_letter
 from guardian.core.model import SourceKind, Written
 from guardian.core.point import Phase, PointKind
 from guardian.core.policy import Policy

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from guardian.contracts.outcome import build_dead_letter
+from guardian.contracts.letter import build_dead_letter
 from guardian.errors import RecordError
 from guardian.read.holding import Erasure
 from guardian.settings import KafkaSettings

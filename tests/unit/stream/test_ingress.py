@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from guardian.contracts.admission import DecodePolicy
-from guardian.contracts.outcome import read_dead_letter
+from guardian.contracts.letter import read_dead_letter
 from guardian.errors import ConfigError
 from guardian.stream.broker.kafka import Producer
 from guardian.stream.dead_letter import DeadLetterSender

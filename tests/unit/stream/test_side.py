@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from guardian.contracts.outcome import AuditRequest, ReviewItem, build_outcome_id, encode_outcome, read_dead_letter, read_request
+from guardian.contracts.letter import read_dead_letter
+from guardian.contracts.outcome import AuditRequest, ReviewItem, build_outcome_id, encode_outcome, read_request
 from guardian.core.point import NAMESPACE
 from guardian.errors import DependencyError, RecordError
 from guardian.stream.broker.kafka import Outgoing, Producer
