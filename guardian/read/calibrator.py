@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import TracebackType
@@ -177,7 +178,9 @@ class Calibrator:
 
         Raises:
             DependencyError: The store or the classifier's model is away.
+            ValueError: The vector is none of this store's, or a name has half a character.
         """
+        self._check_asked(task, space, vector)
         started, asked_at = time.perf_counter(), self._clock().astimezone(UTC)
         meant = limit_question(resolve_question(limit_question(query), turns))
         dense = await self._embed(meant, vector)
@@ -198,6 +201,19 @@ class Calibrator:
             latency_ms=(time.perf_counter() - started) * 1000,
         )
         return await self._record(admission)
+
+    def _check_asked(self, task: Task | None, space: str, vector: tuple[float, ...] | None) -> None:
+        """Refuse what the caller got wrong, before anything is asked of others."""
+        size = self.store.identity.vector_size
+        if vector is not None and size and (len(vector) != size or not all(map(math.isfinite, vector))):
+            raise ValueError(
+                f"the vector has {len(vector)} numbers, and must have {size} finite ones: embed the question with"
+                f" '{self.store.identity.embedding}', or leave it out"
+            )
+        named = () if task is None else ((part.name, getattr(task, part.name)) for part in fields(task))
+        for name, text in (("space", space), *named):
+            if isinstance(text, str) and not text.isascii() and text != text.encode(errors="replace").decode():
+                raise ValueError(f"{name} has half a character (a lone surrogate): give valid Unicode")
 
     async def report(
         self,

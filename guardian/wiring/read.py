@@ -8,6 +8,7 @@ from datetime import datetime
 from guardian.core.model import Read
 from guardian.core.rules.utility import GOLD
 from guardian.embed.port import Embedder
+from guardian.errors import ConfigError, DependencyError
 from guardian.ports import Publisher, Store
 from guardian.read import Calibrator, LedgerFile, ReadPolicy, TaskClassifier, WhenUnverified
 from guardian.read.task.classifier import QuestionClassifier
@@ -41,6 +42,20 @@ def build_classifier(settings: Settings, store: Store) -> TaskClassifier | None:
         return None
     classifier = QuestionClassifier(load_task_model())
     return LocalTaskClassifier(classifier, embedding) if classifier.fits(embedding) else None
+
+
+def check_ledger(settings: Settings) -> None:
+    """See that a ledger of files can be written, before a service gives answers that nobody could account for.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    folder = settings.read.ledger_dir
+    try:
+        if folder is not None:
+            LedgerFile(folder).check()
+    except DependencyError as exc:
+        raise ConfigError(f"{exc}.", setting="read.ledger_dir", mend="name a folder that this user may write.") from exc
 
 
 def build_calibrator(

@@ -19,7 +19,7 @@ from guardian.telemetry.serve import ServeMetrics
 from guardian.wiring.answer import build_answerer
 from guardian.wiring.broker import build_publisher, forward_events, open_producer
 from guardian.wiring.policy import build_decode_policy, build_policy_of
-from guardian.wiring.read import build_calibrator
+from guardian.wiring.read import build_calibrator, check_ledger
 from guardian.wiring.state import build_embedder, build_identity, build_store, place_store
 from guardian.wiring.worker import build_pipeline
 
@@ -164,6 +164,7 @@ async def run_serve(settings: Settings, place: str | None = None) -> None:
     configure_logging(settings.log_level)
     serve = settings.serve
     require_keys(serve.bind, has_keys=bool(serve.keys))
+    check_ledger(settings)
     limits = Limits(
         timeout_s=serve.timeout_s,
         answer_timeout_s=serve.answer_timeout_s,
@@ -193,6 +194,7 @@ async def run_mcp(settings: Settings, place: str | None = None) -> None:
     except ImportError as exc:
         raise _miss_extra(exc) from exc
     key = choose_mcp_key(settings)
+    check_ledger(settings)
     with stoppable_stdin():
         async with open_access(settings, place) as access:
             server = build_mcp(access, key)

@@ -192,6 +192,16 @@ def test_a_process_refuses_to_serve_others_without_keys(tmp_path: Path) -> None:
     assert not (tmp_path / ".guardian").exists()
 
 
+def test_a_ledger_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    """Before an answer is given that nobody could account for."""
+    (tmp_path / "taken").write_text("a file")
+    process = _start(tmp_path, "--port", "0", GUARDIAN_READ__LEDGER_DIR=str(tmp_path / "taken"))
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert b"the ledger in" in told
+    assert b"Mend: name a folder" in told
+
+
 def test_a_broker_and_an_embedded_store_do_not_go_together(tmp_path: Path) -> None:
     """A worker could not decide what this process sends while this process owns the store."""
     process = _start(tmp_path, "--port", "0", GUARDIAN_KAFKA__BOOTSTRAP="127.0.0.1:1")

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import orjson
 from pydantic import ValidationError
@@ -33,6 +34,19 @@ class LedgerFile:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def check(self) -> None:
+        """Make the folder, and see that it can be written.
+
+        Raises:
+            DependencyError: It cannot.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.folder):
+                pass
+        except OSError as exc:
+            raise DependencyError(f"the ledger in {self.folder} cannot be written: {exc}", dependency="ledger") from exc
 
     async def publish(self, messages: Sequence[OutcomeMessage]) -> None:
         """Append all messages.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -193,6 +194,29 @@ class TestSearching:
         bank = Bank()
         await bank.send(build.written("m", "kiln", src="tool", space="other"))
         assert (await Calibrator(bank.store).context("kiln", FACT, space="s")).decisions == ()
+
+
+class TestRefusals:
+    """What the caller got wrong is told before anybody is asked."""
+
+    @pytest.mark.parametrize("vector", [(1.0,), (1.0, 0.0, 0.0), (1.0, float("nan"))])
+    async def test_a_vector_that_is_none_of_the_stores(self, vector: tuple[float, ...]) -> None:
+        """Its size and the embedder are named."""
+        store = CountingStore(DENSE)
+        with pytest.raises(ValueError, match="2 finite ones: embed the question with 'fake'"):
+            await Calibrator(store).context("kiln", FACT, space="s", vector=vector)
+        assert store.asked == []
+
+    @pytest.mark.parametrize("wrong", [{"space": "s\ud800"}, {"space": "s", "task": Task(user="\udc00nn")}])
+    async def test_a_name_with_half_a_character(self, wrong: dict[str, Any]) -> None:
+        """Which name it is, is told."""
+        with pytest.raises(ValueError, match=r"^(space|user) has half a character"):
+            await Calibrator(CountingStore()).context("kiln", **wrong)
+
+    async def test_names_of_any_script_are_taken(self) -> None:
+        """Only halves of characters are none."""
+        admission = await Calibrator(Bank().store).context("kiln", Task(user="Aña 李 🌟"), space="ю")
+        assert admission.decisions == ()
 
 
 class TestVectors:
