@@ -54,12 +54,12 @@ def clean_name(value: Any) -> Any:
     return _escape(_BREAKING, value)
 
 
-def _escape(steering: re.Pattern[str], value: Any) -> Any:
+def _escape(unsafe: re.Pattern[str], value: Any) -> Any:
     if isinstance(value, str):
-        return steering.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+        return unsafe.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     if isinstance(value, dict):
-        return {_escape(steering, key): _escape(steering, inner) for key, inner in value.items()}
-    return [_escape(steering, inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {_escape(unsafe, key): _escape(unsafe, inner) for key, inner in value.items()}
+    return [_escape(unsafe, inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def shorten(text: str | None, width: int = 80) -> str:
