@@ -1,21 +1,17 @@
 """The ledger: every record of the canonical topic, read from zero and sorted by what must become of it.
 
-It knows the contract (bytes become events), Kafka's partitioner and who may correct, and nothing of the core's decisions. It can be read
-on, so that a running test looks at a growing topic again and again without beginning anew.
+It knows the contract (bytes become events), Kafka's partitioner and who may correct, and nothing of the core's decisions. More can be
+taken at any time, so that a running test looks at a growing topic again and again without beginning anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
-
-from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from guardian.contracts.admission import DecodePolicy
 from guardian.contracts.codec import decode
@@ -26,12 +22,11 @@ from guardian.stream.guard import choose_partition
 from guardian.stream.plane.origin import PREFIX, Record, read_received_at
 from tests.reference.facts import gather_facts, is_inducer, split_spaces
 from tests.reference.policy import ReferencePolicy
+from tests.topic_reader import TopicReader
 
 Place = tuple[int, int]
 Identity = tuple[str, EventRef]
 _REFERENCE = ReferencePolicy()
-# Silence after which a topic that ought to give more is taken for broken, milliseconds.
-_PATIENCE_MS = 30_000
 
 
 class Fate(StrEnum):
@@ -204,59 +199,10 @@ def _read_origin(record: Record) -> Place | None:
     return int(partition), int(offset)
 
 
-class TopicReader:
-    """Reads a topic from zero to its present end, and later on to its next one."""
-
-    def __init__(self, consumer: Any, topic: str) -> None:
-        self._consumer = consumer
-        self._partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
-        assert self._partitions, f"the broker does not have {topic}"
-        consumer.assign(self._partitions)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Numbers of the partitions."""
-        return tuple(partition.partition for partition in self._partitions)
-
-    async def fetch_ends(self) -> dict[int, int]:
-        """Give the end offsets as they are now."""
-        return {partition.partition: end for partition, end in (await self._consumer.end_offsets(self._partitions)).items()}
-
-    async def read_on(self) -> AsyncIterator[Record]:
-        """Give what has come since the last call, up to the end as it is now."""
-        ends = await self._consumer.end_offsets(self._partitions)
-        left = {partition for partition in self._partitions if await self._consumer.position(partition) < ends[partition]}
-        while left:
-            taken = await self._consumer.getmany(*left, timeout_ms=_PATIENCE_MS)
-            assert taken, f"the broker gives nothing of {sorted(left)} before {ends}"
-            for records in taken.values():
-                for record in records:
-                    yield Record.of(record)
-            left = {partition for partition in left if await self._consumer.position(partition) < ends[partition]}
-
-
-@asynccontextmanager
-async def reading(bootstrap: str, topic: str) -> AsyncIterator[TopicReader]:
-    """Open a reader of a topic."""
-    consumer = AIOKafkaConsumer(
-        topic,
-        bootstrap_servers=bootstrap,
-        auto_offset_reset="earliest",
-        max_partition_fetch_bytes=8_000_000,
-        fetch_max_bytes=32_000_000,
-    )
-    await consumer.start()
-    try:
-        consumer.unsubscribe()
-        yield TopicReader(consumer, topic)
-    finally:
-        await consumer.stop()
-
-
 async def read_into(ledger: Ledger, reader: TopicReader) -> None:
     """Read on and sort."""
     async for record in reader.read_on():
-        ledger.take(record, reader.numbers)
+        ledger.take(Record.of(record), reader.numbers)
 
 
 def count_fates(ledger: Ledger, waiting: Iterable[Place]) -> Counter[Fate]:

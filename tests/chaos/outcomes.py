@@ -15,8 +15,9 @@ from guardian.contracts.letter import is_erased
 from guardian.core.model import Corrected, Written
 from guardian.stream.plane.origin import Record
 from tests.chaos.evidence import Payloads
-from tests.chaos.ledger import Fate, Ledger, Place, Poison, Space, digest_value, reading
+from tests.chaos.ledger import Fate, Ledger, Place, Poison, Space, digest_value
 from tests.reference.revisions import revision_of
+from tests.topic_reader import reading
 
 TOPICS = ("guardian.enriched", "guardian.supersessions", "guardian.reviews")
 LETTERS = "guardian.dead-letters"
@@ -104,7 +105,7 @@ async def read_outcomes(bootstrap: str, prefix: str) -> Outcomes:
     for topic in TOPICS:
         async with reading(bootstrap, prefix + topic) as reader:
             async for record in reader.read_on():
-                outcomes.take(record)
+                outcomes.take(Record.of(record))
     return outcomes
 
 
@@ -152,5 +153,5 @@ async def read_letters(bootstrap: str, prefix: str) -> Letters:
     letters = Letters()
     async with reading(bootstrap, prefix + LETTERS) as reader:
         async for record in reader.read_on():
-            letters.take(record)
+            letters.take(Record.of(record))
     return letters

@@ -14,12 +14,13 @@ from random import Random
 from guardian.errors import DependencyError
 from guardian.stream.broker.kafka import Producer
 from tests.brokers import KafkaBroker
-from tests.chaos.ledger import Ledger, TopicReader, read_into, reading
+from tests.chaos.ledger import Ledger, read_into
 from tests.chaos.loopback import LoopbackStore
 from tests.chaos.outcomes import read_letters
 from tests.chaos.population import Sent, iter_records
 from tests.chaos.stage import BURST, STOP_DEADLINE_S, Life, Stage, StoreKind
 from tests.chaos.verify import Say, Verdict, check_committed, open_any_store, verify
+from tests.topic_reader import TopicReader, reading
 
 # A kill in so many comes while the worker starts; a SIGTERM takes the place of one kill in so many.
 _EARLY, _GENTLE = 5, 12

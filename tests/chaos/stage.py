@@ -22,11 +22,12 @@ from guardian.stream.broker.kafka import Outgoing, Producer
 from guardian.stream.broker.process import choose_port
 from guardian.stream.ending import STOPPED
 from guardian.wiring import build_decode_policy, build_kafka_options
-from tests.chaos.ledger import Ledger, reading
+from tests.chaos.ledger import Ledger
 from tests.chaos.loopback import LoopbackStore
 from tests.chaos.population import Sent
 from tests.chaos.verify import Surroundings, fetch_committed
 from tests.integration.worker_rig import ROOT, Rig
+from tests.topic_reader import reading
 
 # Records sent and acknowledged together.
 BURST = 100

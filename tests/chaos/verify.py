@@ -35,9 +35,10 @@ from tests.chaos.evidence import (
     list_waiting,
     recalibrate_payloads,
 )
-from tests.chaos.ledger import Fate, Ledger, Place, count_fates, read_into, reading
+from tests.chaos.ledger import Fate, Ledger, Place, count_fates, read_into
 from tests.chaos.loopback import LoopbackStore
 from tests.chaos.outcomes import Letters, Outcomes, read_letters, read_outcomes
+from tests.topic_reader import reading
 
 Say = Callable[[str], None]
 EVENTS = "guardian.events"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
@@ -36,6 +36,7 @@ from guardian.stream.worker import Worker
 from guardian.topics import apply, load_declarations
 from guardian.wiring import build_kafka_options, build_worker_setup
 from tests.builders import RECEIVED_AT, envelope, written_data
+from tests.topic_reader import read_all
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = StoreIdentity(schema_version=SCHEMA_VERSION, embedding="none", vector_size=0, bm25=BM25_IDENTITY)
@@ -127,16 +128,8 @@ class Rig:
         return {partition: (offset.offset, offset.metadata) for partition, offset in found.items()}
 
     async def read_topic(self, topic: str) -> list[Any]:
-        """Give all records of a topic (named without the prefix) that has been quiet for a second."""
-        consumer = AIOKafkaConsumer(self.prefix + topic, bootstrap_servers=self.bootstrap, auto_offset_reset="earliest")
-        await consumer.start()
-        read: list[Any] = []
-        try:
-            while taken := await consumer.getmany(timeout_ms=1_000):
-                read += [record for records in taken.values() for record in records]
-        finally:
-            await consumer.stop()
-        return read
+        """Give all records that lie on a topic (named without the prefix) now."""
+        return await read_all(self.bootstrap, self.prefix + topic)
 
     async def list_letters(self, settings: Settings) -> list[StoredLetter]:
         """Give the dead letters that stand, by place."""
