@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 from rich.console import Console
 
+from benchmarks.answers import measure_answers
 from benchmarks.cards import measure_cards
 from benchmarks.correct import measure_correct
 from benchmarks.coverage import measure_coverage
@@ -115,6 +116,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         full={"pairs": 60_000, "sessions": 200},
         quick={"pairs": 5_000, "sessions": 20},
     ),
+    "answers": _sized(measure_answers, full={}, quick={}),
     "stages": _sized(
         measure_stages,
         full={"latency_ms": 200.0, "repetitions": 20},

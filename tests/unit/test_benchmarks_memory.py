@@ -401,7 +401,7 @@ def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
 
 
-@pytest.mark.parametrize("name", ["memsyco", "lifecycle", "rewording"])
+@pytest.mark.parametrize("name", ["memsyco", "lifecycle", "rewording", "answers"])
 async def test_without_data_it_is_skipped_with_a_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line names the variable to set."""
     monkeypatch.delenv("GUARDIAN_REAL_DATA", raising=False)

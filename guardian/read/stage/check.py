@@ -2,7 +2,8 @@
 
 1. Source: a cite names a handle that was rendered. Handles that do not exist and memories that were rejected carry nothing.
 2. Permission: the record's use allows the claim, and its permission neither withholds nor bars it.
-3. Support: the quote stands in the record as it was shown, and the span says no number, name or negation beyond its quotes.
+3. Support: the quote stands in the record as it was shown, and the span says no number, name or negation beyond its quotes,
+   and no word that neither its records nor the question has.
 
 A cite that fails is dropped; a span has to stand on those that are left.
 """
@@ -22,6 +23,7 @@ from guardian.read.admission.decision import Mark
 from guardian.read.admission.task import Task
 from guardian.read.stage.form import CLAIMS, MAX_SPAN, CiteAnswer, Claim, SpanAnswer, Use
 from guardian.read.stage.source import Source
+from guardian.read.stage.vocabulary import add_words
 from guardian.read.stage.wording import adds_marks, adds_names, is_quoted, score_overlap, turns_meaning
 
 # Share of a sentence's content that has to stand in the record or the question. Higher and paraphrases fail, lower and a sentence
@@ -44,6 +46,7 @@ class Fault(StrEnum):
     NOT_QUOTED = "not_quoted"
     ADDED_MARK = "added_mark"
     ADDED_NAME = "added_name"
+    ADDED_WORD = "added_word"
     TURNED = "turned"
     UNRELATED = "unrelated"
     EMPTY = "empty"
@@ -61,6 +64,7 @@ SENTENCES: Final[dict[Fault, str]] = {
     Fault.NOT_QUOTED: "the quote is not in the text of the cited record",
     Fault.ADDED_MARK: "it has a number, date, currency, unit or code that its quotes do not have",
     Fault.ADDED_NAME: "it has a name that its records do not have",
+    Fault.ADDED_WORD: "it has a word that neither its records nor the question has",
     Fault.TURNED: "it adds or drops a negation, or adds a word that turns what is said",
     Fault.UNRELATED: "its words are not those of its quotes",
     Fault.EMPTY: "it says nothing",
@@ -255,9 +259,11 @@ def _check_text(text: str, standing: Sequence[Cite], ground: Ground) -> tuple[Fa
     sources = {cite.handle: ground.sources[cite.handle] for cite in standing}
     quotes = [cite.quote for cite in standing]
     known = [part for source in sources.values() for part in (source.text, source.subject)]
+    named = [source.given_by for source in sources.values() if source.given_by is not None]
     found = {
         Fault.ADDED_MARK: adds_marks(text, quotes, " ".join(source.dates for source in sources.values())),
         Fault.ADDED_NAME: adds_names(text, known, ground.question),
+        Fault.ADDED_WORD: bool(add_words(text, [*known, *named, ground.question])),
         Fault.TURNED: turns_meaning(text, [(cite.quote, sources[cite.handle].text) for cite in standing]),
         Fault.UNRELATED: score_overlap(text, quotes, [*known, ground.question]) < ground.least_overlap,
     }

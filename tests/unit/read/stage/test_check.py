@@ -47,6 +47,8 @@ def test_a_span_in_the_words_of_its_quote_stands() -> None:
         (span("Arabica beans cost $40 for 2 kg.", ("E1", QUOTE)), Fault.ADDED_MARK),
         (span("Bob says Arabica beans cost $20 per kg.", ("E1", QUOTE)), Fault.ADDED_NAME),
         (span("The Arabica beans of Bob cost $20 per kg.", ("E1", QUOTE)), Fault.ADDED_NAME),
+        (span("Arabica beans of acme cost $20 per kg.", ("E1", QUOTE)), Fault.ADDED_WORD),
+        (span("Arabica santos beans cost $20 per kg.", ("E1", QUOTE)), Fault.ADDED_WORD),
         (span("Arabica beans do not cost $20 per kg.", ("E1", QUOTE)), Fault.TURNED),
         (span("Arabica beans hardly cost $20 per kg.", ("E1", QUOTE)), Fault.TURNED),
         (span("Arabica beans cost half of $20 per kg.", ("E1", QUOTE)), Fault.TURNED),
@@ -75,6 +77,15 @@ def test_a_name_or_a_number_of_the_question_proves_nothing() -> None:
         )
     false = span("Arabica beans cost $5 per kg.", ("E1", QUOTE))
     assert Fault.ADDED_MARK in check(false, question="Is it true that Arabica beans cost $5?").faults
+
+
+def test_a_word_of_the_question_may_be_said_and_one_of_an_uncited_record_not() -> None:
+    """The question lends its words; a record lends them only to what it carries."""
+    asked = "What do arabica beans cost in the warehouse?"
+    assert check(span("In the warehouse Arabica beans cost $20 per kg.", ("E1", QUOTE)), question=asked).stands
+    assert check(span("In the warehouse Arabica beans cost $20 per kg.", ("E1", QUOTE))).faults == (Fault.ADDED_WORD,)
+    said = check(span("Arabica robusta beans cost $20 per kg.", ("E1", QUOTE), ("E2", "Robusta beans")))
+    assert (said.stands, said.is_verified) == (True, False)
 
 
 def test_a_negation_before_the_quote_counts() -> None:
