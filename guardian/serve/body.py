@@ -1,6 +1,7 @@
 """Bodies: what is asked and answered, the same over HTTP and MCP; the OpenAPI document and the tools' schemas come from them.
 
-A field that is not known is refused: a misspelt one must not change what is asked. Texts of memories stand in fields of their own
+A field that is not known is refused: a misspelt one must not change what is asked. So is a value of another type of JSON: `"false"` and 0 are no
+`false`, and `"5"` is no 5. A whole number may stand for a fraction, and `5.0` for 5, as in JSON Schema. Texts of memories stand in fields of their own
 and are data. What a task bars is told by id and reason, without its text.
 """
 
@@ -9,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from guardian.contracts.role import Reason, Role
@@ -27,6 +38,14 @@ Turns = Annotated[tuple[Annotated[str, StringConstraints(max_length=MAX_QUESTION
 Label = Annotated[str, StringConstraints(max_length=1_024)]
 
 
+def _read_whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Most records, or answers, of one request.
+Limit = Annotated[StrictInt, Field(ge=1, le=100), BeforeValidator(_read_whole)]
+
+
 class Body(BaseModel):
     """What all bodies share."""
 
@@ -36,14 +55,14 @@ class Body(BaseModel):
 class TaskBody(Body):
     """What is known of the task; what is left open is read on the careful side."""
 
-    requires_objective_fact: bool | None = Field(
+    requires_objective_fact: StrictBool | None = Field(
         None, description="The answer is right or wrong whoever asks; unknown counts as yes."
     )
-    personalization_allowed: bool | None = Field(
+    personalization_allowed: StrictBool | None = Field(
         None, description="The person's own memories may shape the answer; unknown counts as no."
     )
-    concerns_others: bool | None = Field(None, description="The choice is somebody else's, too.")
-    is_history: bool | None = Field(None, description="Asks what was believed before.")
+    concerns_others: StrictBool | None = Field(None, description="The choice is somebody else's, too.")
+    is_history: StrictBool | None = Field(None, description="Asks what was believed before.")
     domain: Label | None = Field(None, description="Field of knowledge.")
     task_type: Label | None = Field(None, description="Sort of task.")
     project: Label | None = Field(None, description="Project it belongs to.")
@@ -58,7 +77,7 @@ class ContextRequest(Body):
 
     question: Question = Field(description="What is asked.")
     task: TaskBody = Field(default_factory=TaskBody, description="What is known of the task.")
-    limit: int | None = Field(None, ge=1, le=100, description="Most records; default: the service's setting.")
+    limit: Limit | None = Field(None, description="Most records; default: the service's setting.")
     turns: Turns = Field((), description="What the asker said before, oldest first; never what an assistant or a tool said.")
 
 
@@ -103,9 +122,9 @@ class SearchRequest(Body):
     """A plain search: no roles, no ledger."""
 
     text: Question = Field(description="What is looked for.")
-    limit: int = Field(10, ge=1, le=100, description="Most answers.")
-    history: bool = Field(False, description="Superseded records answer, too, with what replaced them.")
-    every: bool = Field(False, description="All records of a family, not one that stands for them.")
+    limit: Limit = Field(10, description="Most answers.")
+    history: StrictBool = Field(False, description="Superseded records answer, too, with what replaced them.")
+    every: StrictBool = Field(False, description="All records of a family, not one that stands for them.")
 
 
 class SearchHit(Body):
@@ -248,12 +267,14 @@ class WriteAnswer(Body):
 class OutcomeRequest(Body):
     """What came of an answer that a context was given for."""
 
-    value: float = Field(ge=0, le=1, allow_inf_nan=False, description="How right it was; below one half it was wrong.")
+    value: StrictFloat = Field(ge=0, le=1, allow_inf_nan=False, description="How right it was; below one half it was wrong.")
     judged_by: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
         description="Who says so: a channel, such as tests. gold needs the right to correct."
     )
     used: tuple[Id, ...] | None = Field(None, max_length=MAX_USED, description="Memory ids that went into the answer.")
-    overridden: bool = Field(False, description="The answer went against what was decided; using what was rejected always is.")
+    overridden: StrictBool = Field(
+        False, description="The answer went against what was decided; using what was rejected always is."
+    )
 
 
 class OutcomeAnswer(Body):

@@ -53,6 +53,14 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 _MISSING: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "The store has never heard of it."}}
 _NO_MODEL: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "No model is set where this service runs."}}
 _NO_LEDGER: dict[int | str, dict[str, Any]] = {409: {**_PROBLEM, "description": "This service keeps no ledger."}}
+# Fault of a value that JSON has a type of its own for -> what is to be sent instead.
+_TYPES = {
+    "bool_type": "true or false, without quotation marks",
+    "int_type": "a whole number, without quotation marks",
+    "int_from_float": "a whole number",
+    "float_type": "a number, without quotation marks",
+    "string_type": "a text, in quotation marks",
+}
 
 router = APIRouter(
     prefix="/v1/spaces/{space}", responses=_PROBLEMS, dependencies=[Security(HTTPBearer(scheme_name="key", auto_error=False))]
@@ -232,16 +240,20 @@ async def _answer_faults(request: Request, exc: Exception) -> Response:  # noqa:
     ]
     if any(fault["fault"] == "json_invalid" for fault in faults):
         return _respond(ProblemError(400, "not_json", "the body is no JSON.", "send one JSON object in UTF-8."))
-    path = faults[0]["path"] if faults else ""
-    return _respond(
-        ProblemError(
-            422,
-            "body_wrong",
-            "the body does not say what it must.",
-            "mend the faults; /openapi.json describes the body.",
-            more={"path": path, "faults": faults},
-        )
+    return _respond(_build_fault(faults))
+
+
+def _build_fault(faults: list[dict[str, str]]) -> ProblemError:
+    """Build the problem of a body that is not what it must be; a value of another type is told by its name and what to send."""
+    path, detail, mend = (
+        faults[0]["path"],
+        "the body does not say what it must.",
+        "mend the faults; /openapi.json describes the body.",
     )
+    mistyped = next((fault for fault in faults if fault["fault"] in _TYPES), None)
+    if mistyped is not None:
+        detail, mend = f"{mistyped['path']} is of another type than it must be.", f"send {_TYPES[mistyped['fault']]}."
+    return ProblemError(422, "body_wrong", detail, mend, more={"path": path, "faults": faults})
 
 
 async def _answer_http(request: Request, exc: Exception) -> Response:  # noqa: ARG001 # as above

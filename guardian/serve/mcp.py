@@ -14,7 +14,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from guardian.contracts.role import Reason, Role
 from guardian.contracts.wire import Id, Ids
@@ -27,6 +27,7 @@ from guardian.serve.body import (
     ContextAnswer,
     ContextRequest,
     CorrectRequest,
+    Limit,
     MemoryAnswer,
     Question,
     Revision,
@@ -173,7 +174,7 @@ class _Tools:
         space: Space,
         question: Annotated[Question, Field(description="What is asked.")],
         task: Annotated[TaskBody | None, Field(description="What is known of the task; what is open is read carefully.")] = None,
-        limit: Annotated[int | None, Field(ge=1, le=100, description="Most records.")] = None,
+        limit: Annotated[Limit | None, Field(description="Most records.")] = None,
         turns: Annotated[Turns, Field(description="What the asker, not you, said before; for a question that points back.")] = (),
     ) -> Found:
         """Give what memory may say to a question: admitted records by role, and why others are barred."""
@@ -185,12 +186,12 @@ class _Tools:
         space: Space,
         question: Annotated[Question, Field(description="What is asked.")],
         task: Annotated[TaskBody | None, Field(description="What is known of the task; what is open is read carefully.")] = None,
-        limit: Annotated[int | None, Field(ge=1, le=100, description="Most records.")] = None,
+        limit: Annotated[Limit | None, Field(description="Most records.")] = None,
         evidence: Annotated[
             tuple[EvidenceBody, ...],
             Field(max_length=MAX_EVIDENCE, description="Texts at hand beside memory, cited as S1, S2; they verify no memory."),
         ] = (),
-        trace: Annotated[bool, Field(description="Give what each statement rests on in full.")] = False,
+        trace: Annotated[StrictBool, Field(description="Give what each statement rests on in full.")] = False,
         turns: Annotated[Turns, Field(description="What the asker, not you, said before; for a question that points back.")] = (),
     ) -> Answered:
         """Have another model answer from memory; every statement was checked word by word against what it cites."""

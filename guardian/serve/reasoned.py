@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StrictBool, StringConstraints
 
 from guardian.read.stage.answer import Answer, Standing
 from guardian.read.stage.call import Call, CallFault
@@ -35,7 +35,7 @@ class AnswerRequest(ContextRequest):
     evidence: tuple[EvidenceBody, ...] = Field(
         (), max_length=MAX_EVIDENCE, description="Texts at hand beside memory, cited as S1, S2 and so on; they verify no memory."
     )
-    trace: bool = Field(False, description="Give what each statement rests on in full, and what was taken out.")
+    trace: StrictBool = Field(False, description="Give what each statement rests on in full, and what was taken out.")
 
 
 class CiteBody(Body):

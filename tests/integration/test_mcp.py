@@ -160,6 +160,17 @@ async def test_an_argument_that_is_not_known_is_refused(speak: Open) -> None:
         assert (await ask(client, "explain", space="shop", memory_id="note"))["status"] == "active"
 
 
+async def test_an_argument_of_another_type_is_refused_by_name(speak: Open) -> None:
+    """A model is told which one, and mends it; a list or an object that a client wraps in a text is taken."""
+    async with speak("desk") as client:
+        assert "limit" in await refuse(client, "search", space="shop", question="beans", limit="5")
+        assert "limit" in await refuse(client, "search", space="shop", question="beans", limit=True)
+        wrong = {"requires_objective_fact": 1}
+        assert "requires_objective_fact" in await refuse(client, "search", space="shop", question="beans", task=wrong)
+        found = await ask(client, "search", space="shop", question="beans", limit=5.0, task='{"requires_objective_fact": true}')
+        assert "handles" in found
+
+
 async def test_nothing_is_replaced_by_what_was_never_written(speak: Open) -> None:
     """Neither by an invented memory nor by one that another space has; both would leave readers with nothing."""
     async with speak("desk") as client:

@@ -182,6 +182,30 @@ async def test_a_bad_body_is_told_its_fault_and_writes_nothing(service: Service)
     assert code_of(await service.call("GET", f"{MEMORIES}/m"), 404) == "no_such_memory"
 
 
+MISTYPED = [
+    ("context", {"question": "beans", "task": {"requires_objective_fact": 1}}, "task.requires_objective_fact", "true or false"),
+    ("context", {"question": "beans", "task": {"is_history": "false"}}, "task.is_history", "true or false"),
+    ("context", {"question": "beans", "limit": "5"}, "limit", "a whole number"),
+    ("search", {"text": "beans", "limit": True}, "limit", "a whole number"),
+    ("search", {"text": "beans", "history": "no"}, "history", "true or false"),
+    ("memories", {"memory_id": "m", "text": "Beans", "verified": "true"}, "verified", "true or false"),
+    ("contexts/c/outcome", {"value": "1", "judged_by": "tests"}, "value", "a number"),
+    ("contexts/c/outcome", {"value": True, "judged_by": "tests"}, "value", "a number"),
+]
+
+
+async def test_a_value_of_another_type_is_refused_by_name(service: Service) -> None:
+    """What JSON has a type for is not guessed from another; the mend says what to send."""
+    for route, body, path, sent in MISTYPED:
+        problem = problem_of(await service.call("POST", f"/v1/spaces/shop/{route}", body), 422)
+        assert (problem["path"], problem["faults"][0]["path"]) == (path, path), body
+        assert path in problem["detail"]
+        assert sent in problem["mend"]
+    whole = {"memory_id": "m", "text": "Beans cost 16 dollars", "self_grade": 1, "time": "2026-03-14T09:00:00Z"}
+    assert (await service.call("POST", MEMORIES, whole)).status_code == 202
+    assert (await service.call("POST", SEARCH, {"text": "beans", "limit": 5.0})).status_code == 200
+
+
 async def test_a_misspelt_part_of_a_correction_is_told(service: Service) -> None:
     """At whatever depth; a replacement whose source was misspelt would be one of no source."""
     await service.write("m", "Beans cost 16 dollars")
