@@ -35,7 +35,7 @@ from guardian.read.admission.task import Task, TaskClassifier, UnknownTask, fill
 from guardian.read.find import find, limit_question
 from guardian.read.ledger.entry import EVENTS_TOPIC, build_entry, build_read, digest_query, pack_entry, pack_read
 from guardian.read.prompt.budget import TokenCounter, estimate_tokens
-from guardian.read.prompt.compile import Prompt, compile_advised
+from guardian.read.prompt.compile import Prompt, check_budget, compile_advised
 from guardian.read.task.turn import resolve_question
 
 log = structlog.stdlib.get_logger(__name__)
@@ -125,6 +125,9 @@ class Calibrator:
         source: The event source of `memory.read`.
         events_topic: Where `memory.read` goes.
         clock: The present; aware.
+
+    Raises:
+        ConfigError: The policy's token budget holds no prompt; the message names the least that does.
     """
 
     def __init__(
@@ -144,6 +147,7 @@ class Calibrator:
     ) -> None:
         self.store = store
         self.policy = policy or ReadPolicy()
+        check_budget(self.policy, count_tokens)
         self._passing: dict[str, tuple[datetime, frozenset[str] | None]] = {}
         self._embedder = embedder
         self._classifier = classifier or UnknownTask()

@@ -20,7 +20,11 @@ class ReadSettings(Section):
     when_unverified: Literal["flag", "ask", "abstain"] = Field(
         "flag", description="What is done when a question of fact finds no verified record."
     )
-    token_budget: int | None = Field(2_000, ge=1, description="Most tokens of a prompt, by an estimate; null for no limit.")
+    token_budget: int | None = Field(
+        2_000,
+        ge=1,
+        description="Most tokens of a prompt, by an estimate; null for no limit. One that holds no prompt at all (some 60) is refused.",
+    )
     max_text_chars: int = Field(
         2_000, ge=20, le=100_000, description="Characters shown of one memory; the rest is marked as cut."
     )

@@ -39,7 +39,7 @@ POLICIES = st.builds(
     overfetch=st.sampled_from((1, 2)),
     per_family=st.sampled_from((1, 1, 2)),
     when_unverified=st.sampled_from(WhenUnverified),
-    token_budget=st.sampled_from((None, 1, 300, 400, 600)),
+    token_budget=st.sampled_from((None, 80, 300, 400, 600)),
     at=st.sampled_from((0, 30, 100, 10_000)).map(lambda minutes: START + timedelta(minutes=minutes)),
 )
 
@@ -133,7 +133,7 @@ def check_prompt(admission: Admission, policy: ReadPolicy) -> None:
     for item in items:
         instead = item.fields.get("replaced_by", [])
         assert instead == "another record" or set(instead) <= set(admission.prompt.handles)
-    assert not items or policy.token_budget is None or admission.prompt.tokens <= policy.token_budget
+    assert policy.token_budget is None or admission.prompt.tokens <= policy.token_budget
     evidence = [item.candidate.is_verified for item in admission.rendered if item.role is Role.EVIDENCE_CANDIDATE]
     is_wanting = admission.task.may_be_objective and not any(evidence)
     assert admission.ruling.advice is (policy.when_unverified if is_wanting else None)

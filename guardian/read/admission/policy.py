@@ -34,7 +34,8 @@ class ReadPolicy:
         passing_channels: Evidence channels that may demote: those that passed as a score or as a detector, and `gold`. Where a
             calibration is activated in a space, that one says which.
         when_unverified: What is done when a question of fact finds no verified record.
-        token_budget: Tokens the prompt may take, by the counter in use; None for no limit.
+        token_budget: Tokens that the prompt takes at most, by the counter in use; None for no limit. A reader refuses one that holds no
+            prompt at all (some 60 by the estimate).
         max_text_chars: Characters shown of one text; the rest is cut, and marked as cut.
         at: Time asked about; None for the present. Records that do not hold then are out.
         tells_barred: Whether a read that uses no memory of persons tells what it found and may never give, such as a wish where a

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from guardian.core.card import ConflictPolicy
+from guardian.errors import ConfigError
 from guardian.read.admission.admit import advise
 from guardian.read.admission.decision import Decision, Reason, Role, Ruling, Setting
 from guardian.read.admission.policy import ReadPolicy, WhenUnverified
@@ -51,6 +52,7 @@ _ADVICE = {
     WhenUnverified.ABSTAIN: "No verified record answers a question of fact here: do not answer it from memory; say that it is not known.",
 }
 _NOTHING = "No stored memory is admitted to this question."
+_NO_ROOM = "Stored memory has records for this question, but none of them fits into this prompt."
 _LABEL_CHARS = 120
 _HANDLES = {"evidence": "E", "constraints": "C", "preferences": "P", "examples": "X", "background": "B", "history": "H"}
 
@@ -141,7 +143,11 @@ def compile_advised(ruling: Ruling, setting: Setting, *, count_tokens: TokenCoun
 
 
 def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCounter) -> tuple[Prompt, Ruling]:
-    """Compile the prompt, and give the ruling with what did not fit put out."""
+    """Compile the prompt, and give the ruling with what did not fit put out. It never exceeds its budget.
+
+    Raises:
+        ConfigError: The budget holds no prompt at all.
+    """
     columns = _build_columns(ruling, policy)
     shared = {name: _share_fields(entries) for name, entries in columns.items()}
     draft = _Draft(ruling, columns, shared)
@@ -149,6 +155,7 @@ def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCou
     guide, block = draft.render()
     tokens = count_tokens(_join(guide, block))
     if policy.token_budget is not None and tokens > policy.token_budget:
+        check_budget(policy, count_tokens)
         guide, block, tokens = _cut(draft, turns, policy.token_budget, count_tokens)
     kept = {entry.item.handle: entry.decision.candidate for entry in turns if entry.is_kept}
     prompt = Prompt(
@@ -159,6 +166,27 @@ def compile_prompt(ruling: Ruling, policy: ReadPolicy, *, count_tokens: TokenCou
         tokens=tokens,
     )
     return prompt, _put_out(ruling, {entry.decision.candidate.record_id for entry in turns if not entry.is_kept})
+
+
+def measure_least(count_tokens: TokenCounter) -> int:
+    """Give the tokens of the longest of the prompts without a record, which is the least budget that holds any question's."""
+    texts = ["\n".join([line, advice]) for line in (_NOTHING, _NO_ROOM) for advice in _ADVICE.values()]
+    return max(map(count_tokens, [_NOTHING, _NO_ROOM, *texts]))
+
+
+def check_budget(policy: ReadPolicy, count_tokens: TokenCounter) -> None:
+    """See that a prompt can keep its budget, whatever is asked.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    least = measure_least(count_tokens)
+    if policy.token_budget is not None and policy.token_budget < least:
+        raise ConfigError(
+            f"a token budget of {policy.token_budget} holds no prompt; the least possible is {least}.",
+            setting="read.token_budget",
+            mend=f"set token_budget (GUARDIAN_READ__TOKEN_BUDGET) to {least} or more; null (None) means no limit.",
+        )
 
 
 def _build_columns(ruling: Ruling, policy: ReadPolicy) -> dict[str, list[_Entry]]:
@@ -241,7 +269,7 @@ def _share_fields(entries: Sequence[_Entry]) -> dict[str, list[str]]:
 
 
 def _cut(draft: _Draft, turns: Sequence[_Entry], budget: int, count_tokens: TokenCounter) -> tuple[str, str, int]:
-    """Shorten and leave out until it fits, or nothing but the frame is left: guide, headings, and the lines that say what is missing."""
+    """Shorten and leave out until it fits: at last the frame alone, which says what is missing, or one line that says that all is."""
     costs = [count_tokens(entry.item.line + "\n") for entry in turns]
     kept, level = share_out(costs, max(0, budget - _measure_frame(draft, count_tokens)))
     for place, entry in enumerate(turns):
@@ -252,8 +280,11 @@ def _cut(draft: _Draft, turns: Sequence[_Entry], budget: int, count_tokens: Toke
         guide, block = draft.render()
         tokens = count_tokens(_join(guide, block))
         standing = [entry for entry in turns if entry.is_kept]
-        if tokens <= budget or not standing:
+        if tokens <= budget:
             return guide, block, tokens
+        if not standing:
+            guide = _write_short(_NO_ROOM, draft.ruling)
+            return guide, "", count_tokens(guide)
         standing[-1].is_kept = False  # the counter finds more in the whole than in its parts
 
 
@@ -289,11 +320,16 @@ def _join(guide: str, block: str) -> str:
 
 def _write_guide(ruling: Ruling, names: Mapping[str, object], key: str) -> str:
     """Write the guide: only of what is there."""
-    advice = [] if ruling.advice is None else [_ADVICE[ruling.advice]]
     if not names:
-        return "\n".join([_NOTHING, *advice])
+        return _write_short(_NOTHING, ruling)
+    advice = [] if ruling.advice is None else [_ADVICE[ruling.advice]]
     told = [f"- {name}: {told}" for _, name, told in SECTIONS if name in names]
     return "\n".join([_OPENING.format(key=key), *told, _FIELDS, _POLICIES[ruling.conflict_policy], *advice])
+
+
+def _write_short(line: str, ruling: Ruling) -> str:
+    """Write the guide of a prompt without records."""
+    return line if ruling.advice is None else f"{line}\n{_ADVICE[ruling.advice]}"
 
 
 def _put_out(ruling: Ruling, record_ids: set[str]) -> Ruling:

@@ -13,6 +13,8 @@ import orjson
 import pytest
 
 from guardian.cli.main import call
+from guardian.read.prompt.budget import estimate_tokens
+from guardian.read.prompt.compile import measure_least
 from guardian.read.prompt.section import parse_block
 from tests.builders import audited, corrected, encode_event, envelope, written_data
 
@@ -127,6 +129,23 @@ def test_an_empty_answer_is_told(store: str, capsys: pytest.CaptureFixture[str])
 def test_a_wrong_time_is_wrong_use(store: str) -> None:
     """Exit code 2, as ever."""
     assert call(["context", "x", "--space", "s", "--store", store, "--at", "yesterday"]) == 2
+
+
+def test_a_budget_that_holds_no_prompt_is_refused(
+    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the least that does; and with that least the prompt fits, and says that nothing is in it."""
+    least = measure_least(estimate_tokens)
+    monkeypatch.setenv("GUARDIAN_READ__TOKEN_BUDGET", str(least - 1))
+    assert call(["context", "arabica beans", "--space", "s", "--store", store]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "GUARDIAN_READ__TOKEN_BUDGET" in told
+    assert f"the least possible is {least}" in told
+    monkeypatch.setenv("GUARDIAN_READ__TOKEN_BUDGET", str(least))
+    found = ask(capsys, store, "--objective")
+    assert found["tokens"] <= least
+    assert "none of them fits" in found["prompt"]
+    assert "over_budget" in [decision["reason"] for decision in found["decisions"]]
 
 
 @pytest.mark.parametrize("place", [0, 1])

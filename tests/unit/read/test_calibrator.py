@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guardian.core.model import Read
-from guardian.errors import DependencyError
+from guardian.errors import ConfigError, DependencyError
 from guardian.ports import OutcomeMessage
 from guardian.read import Calibrator, Classification, LedgerFile, ReadPolicy, Reason, Role, SyncCalibrator, Task
 from guardian.read.ledger.entry import digest_query
@@ -244,6 +244,14 @@ class TestLedger:
         judged = [await calibrator.report(admission, 0.0, judged_by="tests", used=used) for used in (None, ["m"], ["m", "w"])]
         assert [item.overridden for item in judged] == [False, False, True]
         assert {item.context for item in judged} == {ledger.messages[0].id}
+
+
+def test_a_budget_below_any_prompt_is_refused_by_the_counter_in_use() -> None:
+    """What is too little by one counter may do by another; the message says how much does."""
+    with pytest.raises(ConfigError, match="the least possible is"):
+        Calibrator(CountingStore(), ReadPolicy(token_budget=20))
+    assert Calibrator(CountingStore(), ReadPolicy(token_budget=20), count_tokens=lambda text: len(text) // 10)
+    assert Calibrator(CountingStore(), ReadPolicy(token_budget=None))
 
 
 def test_the_sync_door_is_the_same_calibrator(tmp_path: object) -> None:

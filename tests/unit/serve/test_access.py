@@ -12,7 +12,7 @@ import pytest
 from guardian.contracts.admission import DecodePolicy
 from guardian.core.model import SourceKind
 from guardian.core.policy import Policy
-from guardian.errors import RecordError
+from guardian.errors import ConfigError, RecordError
 from guardian.pipeline import Pipeline
 from guardian.read import Calibrator, LedgerFile
 from guardian.serve.access import Access
@@ -20,7 +20,9 @@ from guardian.serve.body import ContextRequest, CorrectRequest, OutcomeRequest, 
 from guardian.serve.key import Key, Right
 from guardian.serve.problem import ProblemError
 from guardian.serve.sending import PipelineSink
+from guardian.settings import ReadSettings, Settings, StoreSettings
 from guardian.store.memory import MemoryStore
+from guardian.wiring import open_access
 from tests.builders import START
 from tests.property.bank import IDENTITY
 
@@ -260,6 +262,14 @@ async def test_without_a_ledger_an_outcome_is_refused_and_not_swallowed(memory: 
     memory.has_ledger = False
     with pytest.raises(ProblemError, match="GUARDIAN_READ__LEDGER_DIR"):
         await memory.judge(AGENT, "s", "0" * 32, OutcomeRequest(value=1.0, judged_by="tests"))
+
+
+async def test_a_budget_that_holds_no_prompt_is_refused_at_the_start(tmp_path: Path) -> None:
+    """Over HTTP and MCP alike: no request has to find out; the message names the setting and the least."""
+    settings = Settings(store=StoreSettings(path=tmp_path / "store", min_free_bytes=0), read=ReadSettings(token_budget=5))
+    with pytest.raises(ConfigError, match=r"least possible is \d+.*GUARDIAN_READ__TOKEN_BUDGET"):
+        async with open_access(settings):
+            pass
 
 
 async def test_what_derives_from_a_parent_that_is_no_root_any_more_is_told(memory: Access) -> None:
