@@ -1,4 +1,4 @@
-"""mem0's `add` and `search` over Guardian: an application that speaks mem0 keeps its calls, and memory gets provenance and roles.
+"""mem0's `Memory` over Guardian: an application that speaks mem0 keeps its calls, and memory gets provenance and roles.
 
 ```python
 with open_memory(load_settings(), space="assistant") as memory:
@@ -7,7 +7,8 @@ with open_memory(load_settings(), space="assistant") as memory:
 ```
 
 Calls and answers have mem0's form. What differs, and is the point: nothing superseded is found, a restatement adds nothing, and each result
-says as what it may be used (`use`), because a user's word is a preference and evidence of nothing. What mem0 infers with a model is the
+says as what it may be used (`use`), because a user's word is a preference and evidence of nothing. `delete`, `delete_all` and `reset` bar
+memories from answers, one event each, and keep them for audit: `guardian erase` destroys. What mem0 infers with a model is the
 agent's to write: `infer=True` is refused. Give users spaces of their own, or name `user_id`: it becomes the scope of what is written, and of
 what is found.
 
@@ -16,35 +17,44 @@ Run it: `python examples/mem0_facade.py FOLDER`.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from mem0.memory.base import MemoryBase
+from mem0_form import (
+    STANDING,
+    Messages,
+    belongs,
+    build_scope,
+    describe,
+    drop_identity,
+    list_changes,
+    list_messages,
+    read_date,
+    split_filters,
+    stands,
+)
 
 from guardian.contracts.admission import CLAIM_RANK
 from guardian.core.export import build_row
 from guardian.core.model import SourceKind
 from guardian.core.point import PointKind
 from guardian.serve.access import Access, authorize
-from guardian.serve.body import MAX_QUESTION_CHARS, ContextRecord, ContextRequest, MemoryAnswer, Revision, TaskBody, WriteRequest
+from guardian.serve.body import MAX_QUESTION_CHARS, ContextRecord, ContextRequest, MemoryAnswer, TaskBody, WriteRequest
 from guardian.serve.key import Key, Right
 from guardian.serve.problem import ProblemError
 from guardian.serve.thread import LoopThread
 from guardian.settings import Settings, load_settings
 from guardian.wiring import open_access
 
-Messages = str | Mapping[str, str] | Sequence[Mapping[str, str]]
-# mem0's ids -> parts of a scope.
-_SCOPE = {"user_id": "user_id", "agent_id": "agent_id", "run_id": "session_id"}
-_STANDING = ("active", "verified")
-# What takes a memory away.
-_ENDING = frozenset({"deletion", "correction", "erasure"})
-# Of mem0's filters, what is more than equality.
-_LOGIC = frozenset({"AND", "OR", "NOT", "$and", "$or", "$not"})
+_DEFAULT: Any = object()
 # Records that one question may be given.
 _MOST = 100
 # An assistant's memory is about its user; say otherwise for questions that are right or wrong whoever asks.
@@ -59,10 +69,13 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         access: Open.
         key: Whose rights the application has; a user's word is kept as such if the key may claim it, else as the agent's.
         space: Where the memories lie.
+        on_close: Closes what is open; may be called again.
     """
 
-    def __init__(self, thread: LoopThread, access: Access, key: Key, *, space: str) -> None:
-        self._thread, self._access, self._key, self._space = thread, access, key, space
+    def __init__(
+        self, thread: LoopThread, access: Access, key: Key, *, space: str, on_close: Callable[[], None] = lambda: None
+    ) -> None:
+        self._thread, self._access, self._key, self._space, self._on_close = thread, access, key, space, on_close
 
     def add(
         self,
@@ -72,22 +85,31 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         agent_id: str | None = None,
         run_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        timestamp: Any = None,
+        expiration_date: date | str | None = None,
         infer: bool = False,
+        memory_type: str | None = None,
+        prompt: str | None = None,
     ) -> dict[str, list[dict[str, Any]]]:
-        """Write each message as a memory of its own.
+        """Write each message as a memory of its own, which holds to the end of its expiration date.
 
         Raises:
-            ValueError: None of the ids is given, or a model is to infer.
+            ValueError: None of the ids is given, a model is to infer, or a time is; mem0's open package takes none, either.
         """
-        if infer:
+        if infer or memory_type is not None or prompt is not None:
             raise ValueError("no model is asked here: write what the agent concludes, with its parents, through guardian.")
-        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-        scope = _build_scope(ids)
+        if timestamp is not None:
+            raise ValueError("timestamp is not taken here: replay a history with guardian.")
+        kept = {
+            "scope": build_scope({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}),
+            "metadata": drop_identity(metadata),
+            "expiration_date": read_date(expiration_date),
+        }
         results = []
-        for message in _list_messages(messages):
-            memory_id = str(uuid.uuid4())
-            self._write(memory_id, message["content"], role=message.get("role", "user"), scope=scope, metadata=metadata)
-            results.append({"id": memory_id, "memory": message["content"], "event": "ADD", "role": message.get("role", "user")})
+        for message in list_messages(messages):
+            memory_id, role, actor = str(uuid.uuid4()), message.get("role", "user"), message.get("name") or None
+            self._write(memory_id, message["content"], {**kept, "role": role, "actor_id": actor})
+            results.append({"id": memory_id, "memory": message["content"], "event": "ADD", "actor_id": actor, "role": role})
         return {"results": results}
 
     def search(
@@ -97,6 +119,10 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         top_k: int = 20,
         filters: Mapping[str, Any] | None = None,
         threshold: float = 0.1,
+        rerank: bool = False,  # noqa: ARG002 # without a reranker mem0 passes it over, too
+        explain: bool = False,
+        reference_date: Any = None,
+        show_expired: bool = False,
         task: TaskBody = PERSONAL,
     ) -> dict[str, list[dict[str, Any]]]:
         """Give what may be said to a question, best first by its role's order.
@@ -106,20 +132,27 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
             top_k: Most results.
             filters: mem0's ids, at least one; whose memories. Other names are of the metadata that was added, and must be equal.
             threshold: Least similarity.
+            rerank: Nothing here reranks.
+            explain: Each result says in `score_details` why it is given.
+            reference_date: Refused, as by mem0's open package.
+            show_expired: Refused: what has expired answers nothing; `get_all` shows it.
             task: What else is known of the question.
 
         Raises:
             ValueError: There is no query, a number is out of its range, or a filter is more than equality.
         """
-        scope, labels = _split_filters(filters or {})
+        if reference_date is not None or show_expired:
+            raise ValueError("what has expired is not searched here: get_all(show_expired=True) lists it.")
+        scope, labels = split_filters(filters or {})
         if not query.strip() or top_k < 0 or not 0 <= threshold <= 1:
             raise ValueError("query must say something, top_k be at least 0, and threshold in [0, 1].")
         results = []
         for record in self._ask(query, task, scope, limit=_MOST if labels else top_k) if top_k else ():
             found = self.get(record.memory_id)
-            if found is not None and record.similarity >= threshold and _belongs(found, scope, labels):
+            if found is not None and record.similarity >= threshold and belongs(found, scope, labels):
                 marks = {"use": record.role.value, "marks": list(record.marks), "reason": record.reason.value}
-                results.append({**found, "score": record.similarity, **marks})
+                why = {"score_details": {"similarity": record.similarity, "sentence": record.sentence}} if explain else {}
+                results.append({**found, "score": record.similarity, **marks, **why})
         return {"results": results[:top_k]}
 
     def _ask(self, query: str, task: TaskBody, scope: Mapping[str, str], *, limit: int) -> list[ContextRecord]:
@@ -134,33 +167,55 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """Give a memory that stands, or None."""
         known = self._explain(memory_id)
-        return _describe(known) if known is not None and _stands(known) else None
+        return describe(known) if known is not None and stands(known) else None
 
-    def get_all(self, *, filters: Mapping[str, Any] | None = None, top_k: int = 20) -> dict[str, list[dict[str, Any]]]:
+    def get_all(
+        self, *, filters: Mapping[str, Any] | None = None, top_k: int = 20, show_expired: bool = False
+    ) -> dict[str, list[dict[str, Any]]]:
         """List memories that stand, by id.
 
         Raises:
-            ValueError: A filter is more than equality.
+            ValueError: None of the ids is named, a filter is more than equality, or a number is out of its range.
         """
-        scope, labels = _split_filters(filters or {})
-        found = [self.get(memory_id) for memory_id in self._thread.run(self._list_ids())]
-        return {"results": [each for each in found if each is not None and _belongs(each, scope, labels)][:top_k]}
+        scope, labels = split_filters(filters or {})
+        if top_k < 0:
+            raise ValueError("top_k must be at least 0.")
+        today = datetime.now(UTC).date().isoformat()
+        listed = (
+            each for each in self._iter_own(scope, labels) if show_expired or (each.get("expiration_date") or today) >= today
+        )
+        return {"results": list(itertools.islice(listed, top_k))}
 
-    def update(self, memory_id: str, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> dict[str, str]:
+    def update(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expiration_date: Any = _DEFAULT,
+        data: str | None = None,
+    ) -> dict[str, str]:
         """Write another text of a memory, or put metadata to it; the earlier text is revised, and stays in its history.
 
+        Args:
+            memory_id: The memory.
+            text: Its new text.
+            metadata: Is put to what it has; whose memory it is does not change.
+            expiration_date: The last day it holds; None for no end.
+            data: Old name of `text`.
+
         Raises:
-            ValueError: There is no such memory, or none that stands: what was deleted or corrected does not come back by an update.
+            ValueError: There is no such memory, or none that stands: what was deleted or corrected does not come back by an update;
+                or nothing is to be changed.
         """
+        wanted = data if text is None else text
+        if wanted is None and metadata is None and expiration_date is _DEFAULT:
+            raise ValueError("At least one of text, metadata, or expiration_date must be provided.")
         known = self._require(memory_id)
         kept, current = known.revisions[0].metadata.get("mem0", {}), known.revisions[0].text
-        self._write(
-            memory_id,
-            str(current) if text is None else text,
-            role=kept.get("role", "user"),
-            scope=kept.get("scope", {}),
-            metadata={**(kept.get("metadata") or {}), **(metadata or {})},
-        )
+        changed = {**kept, "metadata": {**(kept.get("metadata") or {}), **drop_identity(metadata)}}
+        if expiration_date is not _DEFAULT:
+            changed["expiration_date"] = read_date(expiration_date)
+        self._write(memory_id, str(current) if wanted is None else wanted, changed)
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
@@ -173,20 +228,46 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         self._thread.run(self._access.delete(self._key, self._space, memory_id))
         return {"message": "Memory deleted successfully!"}
 
+    def delete_all(self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None) -> dict[str, str]:
+        """Bar all memories of somebody from answers, expired ones too; of several ids each must be a memory's.
+
+        Raises:
+            ValueError: None of the ids is given.
+        """
+        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+        if all(value is None for value in ids.values()):
+            raise ValueError("At least one filter is required to delete all memories; reset() takes those of everybody.")
+        self._delete_own(build_scope(ids))
+        return {"message": "Memories deleted successfully!"}
+
+    def reset(self) -> None:
+        """Bar all that came through these calls from answers, whose ever it is; what others wrote into the space stays."""
+        self._delete_own({})
+
+    def close(self) -> None:
+        """Close the store that `open_memory` opened."""
+        self._on_close()
+
+    def __enter__(self) -> Self:
+        """Give itself, as mem0 does."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it."""
+        self.close()
+
+    def chat(self, query: str) -> str:
+        """Refuse, as mem0 does.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError("Chat function not implemented yet.")
+
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """Give the changes of a memory, the first first; what a correction did is among them."""
         known = self._explain(memory_id)
-        revisions = sorted(known.revisions, key=lambda each: each.observed_at or "") if known is not None else []
-        changes, before = [], None
-        for revision in revisions:
-            changes.append(
-                _build_change(memory_id, before, revision.text, "ADD" if before is None else "UPDATE", revision.observed_at)
-            )
-            before = revision.text
-        if revisions and revisions[-1].status not in _STANDING:
-            ends = [str(event["time"]) for event in known.events if event["what"] in _ENDING] if known is not None else []
-            changes.append(_build_change(memory_id, before, None, _name_end(revisions[-1]), max(ends, default=None)))
-        return changes
+        return [] if known is None else list_changes(known)
 
     def _explain(self, memory_id: str) -> MemoryAnswer | None:
         try:
@@ -198,20 +279,32 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
 
     def _require(self, memory_id: str) -> MemoryAnswer:
         known = self._explain(memory_id)
-        if known is None or not _stands(known):
+        if known is None or not stands(known):
             raise ValueError(f"Memory with id {memory_id} not found")
         return known
 
-    def _write(
-        self, memory_id: str, text: str, *, role: str, scope: Mapping[str, str], metadata: Mapping[str, Any] | None
-    ) -> None:
+    def _iter_own(self, scope: Mapping[str, str], labels: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what came through these calls, stands, and is whose it is asked to be."""
+        for memory_id in self._thread.run(self._list_ids()):
+            found = self.get(memory_id)
+            if found is not None and belongs(found, scope, labels):
+                yield found
+
+    def _delete_own(self, scope: Mapping[str, str]) -> None:
+        for found in list(self._iter_own(scope, {})):
+            self._thread.run(self._access.delete(self._key, self._space, found["id"]))
+
+    def _write(self, memory_id: str, text: str, kept: Mapping[str, Any]) -> None:
+        """Write one text, with what mem0 keeps beside it."""
+        last = kept.get("expiration_date")
         body = {
             "memory_id": memory_id,
             "text": text,
             "kind": "other",
-            "source": {"kind": self._choose_kind(role).value},
-            "scope": dict(scope),
-            "metadata": {"mem0": {"role": role, "scope": dict(scope), "metadata": dict(metadata or {})}},
+            "source": {"kind": self._choose_kind(kept.get("role") or "user").value},
+            "scope": dict(kept.get("scope") or {}),
+            "valid_until": None if last is None else f"{date.fromisoformat(last) + timedelta(days=1)}T00:00:00Z",
+            "metadata": {"mem0": {name: value for name, value in kept.items() if value is not None}},
         }
         self._thread.run(self._access.write(self._key, self._space, WriteRequest.model_validate(body)))
 
@@ -223,88 +316,9 @@ class GuardedMemory(MemoryBase):  # type: ignore[misc] # mem0 has no types
         authorize(self._key, self._space, Right.READ)
         points = self._access.store.iter_points(space=self._space, kinds={PointKind.RECORD})
         rows = [build_row(point) async for point in points]
-        return sorted({row["memory_id"] for row in rows if row["current"] and row["status"] in _STANDING})
-
-
-def _split_filters(filters: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Split filters into a scope and what metadata must equal; one that was passed over would give what was not asked for.
-
-    Raises:
-        ValueError: None of the ids is named, or a filter is more than equality.
-    """
-    labels = {name: value for name, value in filters.items() if name not in _SCOPE}
-    for name, value in labels.items():
-        if name in _LOGIC or isinstance(value, Mapping) or value == "*":
-            raise ValueError(f"the filter {name!r} is more than equality, which is all that is filtered by here.")
-    return _build_scope(filters), labels
-
-
-def _build_scope(ids: Mapping[str, Any]) -> dict[str, str]:
-    given = {part: str(ids[name]).strip() for name, part in _SCOPE.items() if ids.get(name)}
-    scope = {part: value for part, value in given.items() if value}
-    if not scope:
-        raise ValueError("At least one of 'user_id', 'agent_id', or 'run_id' must be provided.")
-    return scope
-
-
-def _list_messages(messages: Messages) -> list[Mapping[str, str]]:
-    if isinstance(messages, str):
-        return [{"role": "user", "content": messages}]
-    given = [messages] if isinstance(messages, Mapping) else messages
-    if not isinstance(given, Sequence) or not all(isinstance(message, Mapping) for message in given):
-        raise ValueError("messages must be str, dict, or list[dict]")  # as mem0 says it
-    said = [{**message, "content": _read_content(message.get("content"))} for message in given if message.get("role") != "system"]
-    return [message for message in said if message["content"]]
-
-
-def _read_content(content: Any) -> str:
-    """Give the text of a message, which may come in parts; pictures have none."""
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping)).strip()
-    return str(content or "")
-
-
-def _stands(known: MemoryAnswer) -> bool:
-    return bool(known.revisions) and known.revisions[0].status in _STANDING
-
-
-def _belongs(found: Mapping[str, Any], scope: Mapping[str, str], labels: Mapping[str, Any]) -> bool:
-    is_own = all(found.get(name) == scope[part] for name, part in _SCOPE.items() if part in scope)
-    metadata = found.get("metadata") or {}
-    return is_own and all(name in metadata and metadata[name] == value for name, value in labels.items())
-
-
-def _describe(known: MemoryAnswer) -> dict[str, Any]:
-    current: Revision = known.revisions[0]
-    kept = current.metadata.get("mem0", {})
-    times = sorted(revision.observed_at for revision in known.revisions if revision.observed_at is not None)
-    scope = kept.get("scope", {})
-    return {
-        "id": known.memory_id,
-        "memory": current.text,
-        "hash": current.revision,
-        "metadata": kept.get("metadata") or None,
-        "created_at": times[0],
-        "updated_at": times[-1],
-        **{name: scope[part] for name, part in _SCOPE.items() if part in scope},
-        "role": kept.get("role"),
-    }
-
-
-def _build_change(memory_id: str, old: str | None, new: str | None, event: str, when: str | None) -> dict[str, Any]:
-    return {
-        "memory_id": memory_id,
-        "old_memory": old,
-        "new_memory": new,
-        "event": event,
-        "created_at": when,
-        "is_deleted": int(new is None),
-    }
-
-
-def _name_end(revision: Revision) -> str:
-    reasons = {str(reason["reason"]) for reason in revision.reasons}
-    return "DELETE" if "deleted" in reasons or revision.status == "erased" else "SUPERSEDED"
+        return sorted(
+            {row["memory_id"] for row in rows if row["current"] and row["status"] in STANDING and "mem0" in row["metadata"]}
+        )
 
 
 @contextmanager
@@ -319,8 +333,10 @@ def open_memory(settings: Settings, *, space: str, place: str | None = None, key
     """
     rights = frozenset({Right.READ, Right.WRITE})
     own = key or Key(name="mem0", spaces=(space,), may=rights, highest=SourceKind.USER, actor="mem0", source="/mem0")
-    with LoopThread() as thread:
-        yield GuardedMemory(thread, thread.enter(open_access(settings, place)), own, space=space)
+    with ExitStack() as stack:
+        thread = stack.enter_context(LoopThread())
+        access = thread.enter(open_access(settings, place))
+        yield GuardedMemory(thread, access, own, space=space, on_close=stack.close)
 
 
 def main(folder: Path) -> None:

@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from guardian.core.model import SourceKind
-from guardian.serve.body import CorrectRequest, TaskBody
+from guardian.serve.body import CorrectRequest, TaskBody, WriteRequest
 from guardian.serve.key import Key, Right
 from guardian.settings import Settings
 
@@ -39,6 +39,7 @@ def load(name: str) -> ModuleType:
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
     """Give settings of a test's own; mem0 calls nobody and keeps its files here."""
+    monkeypatch.syspath_prepend(EXAMPLES)  # as of a script that is run there
     monkeypatch.setenv("MEM0_TELEMETRY", "False")
     monkeypatch.setenv("MEM0_DIR", str(tmp_path / "mem0"))
     return Settings()
@@ -211,9 +212,13 @@ def test_its_calls_are_mem0s(memory: Any) -> None:
     from mem0.memory.base import MemoryBase
 
     assert isinstance(memory, MemoryBase)
-    for name in ("add", "search", "get", "get_all", "update", "delete", "history"):
+    theirs_alone = {"from_config", "project", "entity_store"}  # how mem0 is set up, and its graph of entities
+    public = {name for name in vars(Memory) if not name.startswith("_")} - theirs_alone
+    assert public <= set(dir(memory))
+    for name in sorted(public):
         own, theirs = (inspect.signature(getattr(each, name)).parameters for each in (type(memory), Memory))
         assert set(own) - set(theirs) <= {"task"}, name
+        assert set(theirs) - set(own) <= {"kwargs"}, name
         assert all(own[part].kind == theirs[part].kind for part in own if part in theirs), name
 
 
@@ -299,6 +304,81 @@ def test_a_filter_is_kept_or_refused_and_never_passed_over(memory: Any, real: An
         for call in (lambda filters: memory.search("tea", filters=filters), lambda filters: memory.get_all(filters=filters)):
             with pytest.raises(ValueError, match="more than equality"):
                 call({**user, **more})
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_all_of_somebody_is_deleted_and_nothing_of_others(memory: Any, real: Any) -> None:
+    """Of several ids each must fit; without one, or with a blank one, nothing is deleted; a deletion stays in each history."""
+    for each in (real, memory):
+        ids = [
+            each.add(f"I prefer tea number {number}", infer=False, **whose)["results"][0]["id"]
+            for number, whose in enumerate(({"user_id": "ann"}, {"user_id": "ann", "agent_id": "bot"}, {"user_id": "eve"}))
+        ]
+        for blank in ({}, {"user_id": " "}, {"user_id": "", "agent_id": "bot"}, {"user_id": "a b"}):
+            with pytest.raises(ValueError, match=r"reset|user_id"):
+                each.delete_all(**blank)
+        assert each.delete_all(user_id="ann", agent_id="bot") == {"message": "Memories deleted successfully!"}
+        assert [each.get(name) is None for name in ids] == [False, True, False]
+        each.delete_all("ann")
+        assert [each.get(name) is None for name in ids] == [True, True, False]
+        assert [change["event"] for change in each.history(ids[0])] == ["ADD", "DELETE"]
+        assert each.delete_all(user_id="nobody") == {"message": "Memories deleted successfully!"}
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_a_reset_leaves_nothing_of_anybody(memory: Any, real: Any) -> None:
+    """For mem0's calls; here it is kept for audit, and what another wrote into the space stays."""
+    other = WriteRequest.model_validate({"memory_id": "other", "text": "Tea costs 5 dollars", "source": {"kind": "agent"}})
+    memory._thread.run(memory._access.write(memory._key, "assistant", other))
+    for each in (real, memory):
+        for whose in ({"user_id": "ann"}, {"agent_id": "bot"}):
+            each.add("I prefer tea", infer=False, **whose)
+        assert each.reset() is None
+        for filters in ({"user_id": "ann"}, {"agent_id": "bot"}):
+            assert each.get_all(filters=filters) == {"results": []}
+            assert each.search("tea", filters=filters, threshold=0.0) == {"results": []}
+        added = each.add("I prefer coffee", user_id="ann", infer=False)["results"][0]["id"]
+        assert each.get(added)["memory"] == "I prefer coffee"
+    assert memory.get("other")["memory"] == "Tea costs 5 dollars"
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_what_has_expired_is_hidden_and_said_by_whom_is_kept(memory: Any, real: Any) -> None:
+    """An expiration date hides from search and list, and can be changed; the name in a message is the actor's; ids stay ids."""
+    user = {"user_id": "ann"}
+    for each in (real, memory):
+        said = [{"role": "user", "name": "bob", "content": "I prefer tea"}]
+        wanted = {"topic": "tea", "user_id": "eve"}
+        (added,) = each.add(said, user_id="ann", infer=False, metadata=wanted, expiration_date="2020-01-31")["results"]
+        assert added["actor_id"] == "bob"
+        got = each.get(added["id"])
+        assert (got["expiration_date"], got["actor_id"], got["metadata"]) == ("2020-01-31", "bob", {"topic": "tea"})
+        assert each.search("tea", filters=user, threshold=0.0)["results"] == each.get_all(filters=user)["results"] == []
+        assert [one["id"] for one in each.get_all(filters=user, show_expired=True)["results"]] == [added["id"]]
+        each.update(added["id"], data="I prefer green tea", expiration_date=None, metadata={"user_id": "eve"})
+        (found,) = each.search("tea", filters={**user, "actor_id": "bob"}, threshold=0.0, explain=True, rerank=True)["results"]
+        assert (found["memory"], found["user_id"]) == ("I prefer green tea", "ann")
+        assert each.get_all(filters={**user, "actor_id": "eve"})["results"] == []
+        for call in (
+            lambda one=each: one.add("I prefer tea", user_id="ann", infer=False, expiration_date="soon"),
+            lambda one=each: one.add("I prefer tea", user_id="ann", infer=False, timestamp=1),
+            lambda one=each, name=added["id"]: one.update(name),
+            lambda one=each: one.get_all(filters=user, top_k=-1),
+        ):
+            with pytest.raises(ValueError, match=r"expiration_date|timestamp|top_k|[Tt]emporal|Platform"):
+                call()
+
+
+def test_it_is_closed_as_mem0_is(settings: Settings, fast_path: Path) -> None:
+    """At the end of a block or by `close`, again without harm; what was written is there for the next."""
+    open_memory = load("mem0_facade").open_memory
+    with open_memory(settings, space="assistant", place=str(fast_path / "store")) as memory, memory:
+        added = memory.add("I prefer tea", user_id="ann")["results"][0]["id"]
+    memory.close()
+    with open_memory(settings, space="assistant", place=str(fast_path / "store")) as again:
+        assert again.get(added)["memory"] == "I prefer tea"
+        with pytest.raises(NotImplementedError):
+            again.chat("tea?")
 
 
 @pytest.mark.filterwarnings("ignore")  # as above
