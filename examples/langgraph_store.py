@@ -6,24 +6,42 @@ with open_store(load_settings(), space="notes") as store:
 ```
 
 What is kept as LangGraph has it: `get`, `put`, `search` with a query or without, filters with their operators, `delete`, `list_namespaces`,
-each sync and async. What differs, and is the point: an item that was corrected, or that derives from one that was, is neither found nor
-given any more; and a restatement adds nothing to a search. TTLs are not supported, as LangGraph lets a store say. An item's text is found as
-`guardian replay` finds it in LangGraph's own tables, so both give the same memories.
+each sync and async; in a batch what is read is read before anything is put, and of several puts of one key the last counts. What differs,
+and is the point: an item that was corrected, or that derives from one that was, is neither found nor given any more; and a restatement adds
+nothing to a search. TTLs are refused, as LangGraph lets a store say. An item's text is found as `guardian replay` finds it in LangGraph's
+own tables, so both give the same memories; `index=[…]` names the fields that are its text instead, and with `index=False` no query finds it.
+A value is plain JSON, as in LangGraph's stores on disk, with one difference: NaN and infinity are refused, where those make them null.
 
 Run it: `python examples/langgraph_store.py FOLDER`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, Result, SearchItem, SearchOp
+import orjson
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    get_text_at_path,
+    validate_op_namespace,
+)
 
 from guardian.core.export import build_row
 from guardian.core.model import Status
@@ -81,14 +99,22 @@ class GuardianStore(BaseStore):
         return await self._thread.wait(self._do_all(tuple(ops)))
 
     async def _do_all(self, ops: Sequence[Op]) -> list[Result]:
-        return [await self._do(op) for op in ops]
+        puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
+        for op in ops:
+            _check(op)
+        asked = {place: None if op.value is None else self._build_write(op) for place, op in puts.items()}
+        results = [None if isinstance(op, PutOp) else await self._look(op) for op in ops]
+        for (namespace, key), write in asked.items():
+            if write is None:
+                await self._access.delete(self._key, self._space, _name(namespace, key))
+            else:
+                await self._access.write(self._key, self._space, write)
+        return results
 
-    async def _do(self, op: Op) -> Result:
+    async def _look(self, op: Op) -> Result:
         match op:
             case GetOp():
                 return await self._get(op)
-            case PutOp():
-                return await self._put(op)
             case SearchOp():
                 return await (self._search(op, op.query) if op.query else self._list_items(op))
             case ListNamespacesOp():
@@ -96,17 +122,17 @@ class GuardianStore(BaseStore):
             case _:
                 raise ValueError(f"Unknown operation type: {type(op)}")
 
-    async def _put(self, op: PutOp) -> None:
-        memory_id = _name(op.namespace, op.key)
-        if op.value is None:
-            await self._access.delete(self._key, self._space, memory_id)
-            return
-        now = datetime.now(UTC).isoformat()
-        item = read_item({"namespace": list(op.namespace), "key": op.key, "value": dict(op.value), "updated_at": now})
-        kept = {"namespace": list(op.namespace), "key": op.key, "value": dict(op.value)}
-        body = {"memory_id": memory_id, "text": item.text, "metadata": {"langgraph": kept}}
-        asked = WriteRequest.model_validate({**body, **self._describe(op.namespace, op.value)})
-        await self._access.write(self._key, self._space, asked)
+    def _build_write(self, op: PutOp) -> WriteRequest:
+        value = orjson.loads(orjson.dumps(_make_plain(op.value, "value")))
+        item = read_item(
+            {"namespace": list(op.namespace), "key": op.key, "value": value, "updated_at": datetime.now(UTC).isoformat()}
+        )
+        named = [text for path in op.index or () for text in get_text_at_path(value, path)]
+        is_indexed = op.index is None or bool(named)
+        kept = {"namespace": list(op.namespace), "key": op.key, "value": value, **({} if is_indexed else {"index": False})}
+        text = "; ".join(named) if named else item.text
+        body = {"memory_id": _name(op.namespace, op.key), "text": text, "metadata": {"langgraph": kept}}
+        return WriteRequest.model_validate({**body, **self._describe(op.namespace, value)})
 
     async def _get(self, op: GetOp) -> Item | None:
         try:
@@ -135,7 +161,7 @@ class GuardianStore(BaseStore):
         items = []
         for hit in found.hits:
             kept = hit.metadata.get("langgraph")
-            if kept is not None and _fits(kept, op):
+            if kept is not None and kept.get("index") is not False and _fits(kept, op):
                 seen = await self._get(GetOp(tuple(kept["namespace"]), kept["key"]))
                 if seen is not None:
                     items.append(_with_score(seen, hit.score))
@@ -177,14 +203,60 @@ def _fits(kept: Mapping[str, Any], op: SearchOp) -> bool:
 
 
 def _passes(value: Any, wanted: Any) -> bool:
-    if not isinstance(wanted, dict) or not any(str(name).startswith("$") for name in wanted):
-        return bool(value == wanted)
-    if unknown := wanted.keys() - _OPERATORS:
-        raise ValueError(f"Unsupported operator: {min(unknown)}")
+    """Compare as LangGraph does: an object needs the fields that are named, a list all of its parts."""
+    if isinstance(wanted, dict):
+        if any(str(name).startswith("$") for name in wanted):
+            return all(_applies(value, name, limit) for name, limit in wanted.items())
+        return isinstance(value, dict) and all(_passes(value.get(name), part) for name, part in wanted.items())
+    if isinstance(wanted, list | tuple):
+        is_alike = isinstance(value, list) and len(value) == len(wanted)
+        return is_alike and all(_passes(own, part) for own, part in zip(value, wanted, strict=True))
+    return bool(value == wanted)
+
+
+def _applies(value: Any, name: str, limit: Any) -> bool:
+    """Apply an operator; of numbers as numbers, also where they are written as texts."""
+    if name not in _OPERATORS:
+        raise ValueError(f"Unsupported operator: {name}")
+    if name in {"$eq", "$ne"}:
+        return bool(_OPERATORS[name](value, limit))
+    with contextlib.suppress(TypeError, ValueError):  # other texts are compared as such
+        value, limit = float(value), float(limit)
     try:
-        return all(_OPERATORS[name](value, limit) for name, limit in wanted.items())
+        return bool(_OPERATORS[name](value, limit))
     except TypeError:  # no value, or one of another type: not comparable
         return False
+
+
+def _check(op: Op) -> None:
+    """Refuse what a caller got wrong before anything of its batch is done: what `put` checks, `batch` has to.
+
+    Raises:
+        ValueError: It is no operation, or its namespace is none.
+        NotImplementedError: It has a TTL.
+    """
+    if not isinstance(op, GetOp | PutOp | SearchOp | ListNamespacesOp):
+        raise ValueError(f"Unknown operation type: {type(op)}")  # noqa: TRY004 # as LangGraph's own stores
+    validate_op_namespace(op)
+    if isinstance(op, PutOp) and op.ttl is not None:
+        raise NotImplementedError("TTL is not supported by GuardianStore: leave it out, or set ttl=None.")
+
+
+def _make_plain(value: Any, path: str) -> Any:
+    """Give a value as JSON has it; what JSON has no word for would silently become another value.
+
+    Raises:
+        ValueError: A number is none, or infinite.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        return {name: _make_plain(part, f"{path}.{name}") for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_make_plain(part, f"{path}[{place}]") for place, part in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{path} is {value}, which JSON cannot hold: leave it out, or put a text or None there.")
+    return value
 
 
 def _matches(name: Namespace, condition: MatchCondition) -> bool:
@@ -195,7 +267,7 @@ def _matches(name: Namespace, condition: MatchCondition) -> bool:
     return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
 
 
-@contextmanager
+@contextlib.contextmanager
 def open_store(
     settings: Settings, *, space: str, place: str | None = None, key: Key | None = None, describe: Describe = say_agent
 ) -> Iterator[GuardianStore]:

@@ -1,174 +1,23 @@
-"""The examples against the real packages: a LangGraph graph over Guardian, and mem0's calls beside mem0 itself."""
+"""The mem0 example against the real package: mem0's calls beside mem0 itself."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
-from langgraph.graph import END, START, StateGraph
-from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 
-from guardian.core.model import SourceKind
 from guardian.serve.body import CorrectRequest, TaskBody, WriteRequest
-from guardian.serve.key import Key, Right
 from guardian.settings import Settings
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-REVIEWER = Key(name="ann", may=frozenset(Right), highest=SourceKind.HUMAN_REVIEW, actor="ann", source="/desk")
-
-
-def load(name: str) -> ModuleType:
-    """Load an example as its reader runs it: a file, not a package."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+from tests.integration.agent_example import REVIEWER, load, prepare
 
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    """Give settings of a test's own; mem0 calls nobody and keeps its files here."""
-    monkeypatch.syspath_prepend(EXAMPLES)  # as of a script that is run there
-    monkeypatch.setenv("MEM0_TELEMETRY", "False")
-    monkeypatch.setenv("MEM0_DIR", str(tmp_path / "mem0"))
-    return Settings()
-
-
-# --- LangGraph ---
-
-
-@pytest.fixture
-def store(settings: Settings, fast_path: Path) -> Iterator[Any]:
-    """Give Guardian as a LangGraph store."""
-    with load("langgraph_store").open_store(settings, space="notes", place=str(fast_path / "store")) as store:
-        yield store
-
-
-ITEMS: Sequence[tuple[tuple[str, ...], str, dict[str, Any]]] = (
-    (("ann", "prices"), "arabica", {"content": "Arabica costs 16 dollars", "year": 2025}),
-    (("ann", "prices"), "robusta", {"content": "Robusta costs 9 dollars", "year": 2026}),
-    (("ann", "people"), "bob", {"name": "Bob", "role": "roaster"}),
-    (("eve",), "note", {"content": "Arabica is overrated", "year": 2024}),
-)
-
-
-def describe(items: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give what both stores must agree on."""
-    return sorted((item.namespace, item.key, item.value) for item in items)
-
-
-def test_it_does_what_langgraphs_own_store_does(store: BaseStore) -> None:
-    """Every operation beside the store of the package, on the same items."""
-    own = InMemoryStore()
-    for each in (own, store):
-        for namespace, key, value in ITEMS:
-            each.put(namespace, key, value)
-        each.put(("ann", "prices"), "arabica", {"content": "Arabica costs 20 dollars", "year": 2026})
-        each.put(("eve",), "gone", {"content": "Nothing"})
-        each.delete(("eve",), "gone")
-    looks: list[Callable[[BaseStore], Any]] = [
-        lambda each: describe([item for item in [each.get(namespace, key) for namespace, key, _ in ITEMS] if item]),
-        lambda each: each.get(("eve",), "gone"),
-        lambda each: describe(each.search(("ann",))),
-        lambda each: describe(each.search((), filter={"year": 2026})),
-        lambda each: describe(each.search(("ann", "prices"), filter={"year": {"$gte": 2026}})),
-        lambda each: describe(each.search(("eve",), filter={"year": {"$lt": 2025, "$ne": 2023}})),
-        lambda each: len(each.search((), limit=2, offset=1)),
-        lambda each: sorted(each.list_namespaces()),
-        lambda each: sorted(each.list_namespaces(prefix=("ann",))),
-        lambda each: sorted(each.list_namespaces(suffix=("prices",))),
-        lambda each: sorted(each.list_namespaces(max_depth=1)),
-        lambda each: describe(each.search(("ann",), query="")),
-        lambda each: each.search(("ann",), query="Arabica", limit=0),
-        lambda each: bool(each.search(("ann",), query="Arabica " * 2_000)),
-        lambda each: each.get(("ann",), "arabica"),  # last: LangGraph's own store lists a namespace that was only asked for
-    ]
-    for number, look in enumerate(looks):
-        assert look(store) == look(own), number
-
-
-def test_what_langgraphs_own_store_refuses_is_refused(store: BaseStore) -> None:
-    """An operator or an operation that is not known is told, not passed over."""
-    own = InMemoryStore()
-    for each in (own, store):
-        each.put(("ann",), "note", {"content": "Arabica", "year": 2025})
-        with pytest.raises(ValueError, match=r"Unsupported operator: \$in"):
-            each.search(("ann",), filter={"year": {"$in": [2025]}})
-        with pytest.raises(ValueError, match="Unknown operation type"):
-            each.batch(["get"])  # type: ignore[list-item] # what is no operation
-
-
-def test_a_search_with_words_finds_under_its_prefix(store: BaseStore) -> None:
-    """The best first, with a score; nothing of another namespace."""
-    for namespace, key, value in ITEMS:
-        store.put(namespace, key, value)
-    found = store.search(("ann",), query="What does Arabica cost?")
-    assert found[0].key == "arabica"
-    assert found[0].score is not None
-    assert all(item.namespace[0] == "ann" for item in found)
-
-
-def test_a_corrected_item_is_given_no_more(store: Any) -> None:
-    """That is what LangGraph's own store does not do; what derives from it is gone with it."""
-    store._describe = lambda namespace, value: {
-        "source": {"kind": "agent"},
-        **({"parents": ["ann.prices/arabica"]} if value.get("recap") else {}),
-    }
-    store.put(("ann", "prices"), "arabica", {"content": "Arabica costs 16 dollars"})
-    store.put(("ann", "recaps"), "r", {"content": "We pay 16 dollars for Arabica", "recap": True})
-    asked = CorrectRequest.model_validate({"targets": ["ann.prices/arabica"]})
-    told = store._thread.run(store._access.correct(REVIEWER, "notes", asked))
-    assert told.disposition == "applied"
-    assert store.get(("ann", "prices"), "arabica") is None
-    assert store.get(("ann", "recaps"), "r") is None
-    assert store.search((), query="Arabica") == []
-    assert store.search(()) == []
-
-
-class State(TypedDict):
-    """The state of the graph."""
-
-    question: str
-    answer: str
-
-
-async def test_a_graph_remembers_through_it(store: BaseStore) -> None:
-    """A compiled graph gets the store as its own, and a later run reads what an earlier one put; called with a loop and without."""
-
-    def remember(state: State, *, store: BaseStore) -> dict[str, str]:
-        store.put(("ann",), "fact", {"content": state["question"]})
-        return {"answer": "noted"}
-
-    async def recall(state: State, *, store: BaseStore) -> dict[str, str]:
-        found = await store.asearch(("ann",), query=state["question"])
-        return {"answer": found[0].value["content"]}
-
-    def build(node: Any) -> Any:
-        builder = StateGraph(State)
-        builder.add_node("node", node)
-        builder.add_edge(START, "node")
-        builder.add_edge("node", END)
-        return builder.compile(store=store)
-
-    build(remember).invoke({"question": "Arabica costs 20 dollars", "answer": ""})
-    told = await build(recall).ainvoke({"question": "What does Arabica cost?", "answer": ""})
-    assert told["answer"] == "Arabica costs 20 dollars"
-
-
-# --- mem0 ---
-
-Open = Callable[..., AbstractContextManager[Any]]
+    """Give settings of a test's own."""
+    return prepare(monkeypatch, tmp_path)
 
 
 @pytest.fixture
