@@ -94,8 +94,12 @@ class Author:
         self._away: Counter[str] = Counter()
         self._clock = clock
 
-    async def write(self, record_id: str, chat: ChatModel) -> Authored:
+    async def write(self, record_id: str, open_chat: Callable[[str], ChatModel]) -> Authored:
         """Write the induction of a record, unless there is one by today's model and prompt, or the record needs none.
+
+        Args:
+            record_id: The record.
+            open_chat: Gives the model with the budget of a space. The space in which the record lies pays, whatever a request says.
 
         Raises:
             DependencyError: The store or the model is away, or a budget is used up.
@@ -106,6 +110,7 @@ class Author:
             return Authored(progress=Progress.GONE)
         if self.is_done(node):
             return Authored(progress=Progress.KNOWN)
+        chat = open_chat(node.space)
         try:
             drawn = await self.inducer.induce(build_content(node), chat)
         except DependencyError as exc:

@@ -152,7 +152,7 @@ class Refresh:
             return Authored(progress=Progress.OVER_BUDGET)
         while True:
             try:
-                return await self._author.write(record_id, self._open_chat(space))
+                return await self._author.write(record_id, self._open_chat)
             except LaterError as exc:
                 if exc.is_for_one:
                     self._spent.add(space)

@@ -3,7 +3,7 @@
 A request names many records of one space, those of a batch: one message for each record would cost the write path a fifth of its speed. It
 is a function of what its writes lead to and is acknowledged before they are, so a redelivered write asks again, and what has its card by then
 is passed over. The agent's answers are `memory.induced` events for the canonical topic; the guard decides what they may do. What is away is
-waited for: requests lie in their topic, and no write knows of it. Only a space that has used up its own budget is passed over, or it would
+waited for: requests lie in their topic, and no write knows of it. Each record is paid for by the space it lies in. Only a space that has used up its own budget is passed over, or it would
 hold up the others.
 """
 
@@ -36,7 +36,11 @@ _LONGEST_SHUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CardWanted:
-    """One record of a request: what an agent answers at a time."""
+    """One record of a request: what an agent answers at a time.
+
+    Attributes:
+        space: As the request says. Whose budget pays is read from the record itself: anybody may write into a topic.
+    """
 
     space: str
     record_id: str
@@ -114,7 +118,7 @@ class CardAgent:
         if self._clock() < self._shut_until:
             raise DependencyError("the model was away a moment ago", dependency="model")
         try:
-            authored = await self._author.write(request.record_id, self._open_chat(request.space))
+            authored = await self._author.write(request.record_id, self._open_chat)
         except LaterError as exc:
             self._note(Authored(progress=Progress.OVER_BUDGET))
             if exc.is_for_one:

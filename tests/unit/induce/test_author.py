@@ -48,7 +48,7 @@ def find(bank: Bank, memory_id: str) -> dict[str, Any]:
 
 async def induce(bank: Bank, memory_id: str, model: Model) -> Authored:
     """Have a record's induction written and sent the way of every event: as bytes."""
-    authored = await open_author(bank).write(find(bank, memory_id)["id"], model)
+    authored = await open_author(bank).write(find(bank, memory_id)["id"], lambda _: model)
     if authored.event is not None:
         await bank.send(event_of(orjson.loads(encode_event(authored.event))))
     return authored
@@ -92,7 +92,7 @@ async def test_what_may_not_be_read_needs_no_card(ending: Event) -> None:
     record_id = find(bank, "gate")["id"]
     await bank.send(ending)
     model = Model(card_answer())
-    assert (await open_author(bank).write(record_id, model)).progress is Progress.GONE
+    assert (await open_author(bank).write(record_id, lambda _: model)).progress is Progress.GONE
     assert not model.asked
 
 
@@ -204,11 +204,11 @@ async def test_one_memory_that_the_model_fails_on_is_passed_over() -> None:
     author, record_id = open_author(bank), find(bank, "bad")["id"]
     for _ in range(PATIENCE - 1):
         with pytest.raises(DependencyError):
-            await author.write(record_id, model)
+            await author.write(record_id, lambda _: model)
     assert not any("depot" in request.messages[1].content for request in model.asked)
-    assert (await author.write(record_id, model)).progress is Progress.REFUSED
+    assert (await author.write(record_id, lambda _: model)).progress is Progress.REFUSED
     assert "poison" not in model.asked[-1].messages[1].content
-    assert (await author.write(find(bank, "gate")["id"], model)).progress is Progress.INDUCED
+    assert (await author.write(find(bank, "gate")["id"], lambda _: model)).progress is Progress.INDUCED
 
 
 @pytest.mark.parametrize("fault", [DependencyError("away", dependency="model"), LaterError("limited")])
@@ -219,8 +219,8 @@ async def test_a_model_that_is_away_for_all_is_waited_for(fault: Exception) -> N
     author = open_author(bank)
     for _ in range(2 * PATIENCE):
         with pytest.raises(type(fault)):
-            await author.write(find(bank, "gate")["id"], Model(fault))
-    assert (await author.write(find(bank, "gate")["id"], Model(card_answer()))).progress is Progress.INDUCED
+            await author.write(find(bank, "gate")["id"], lambda _: Model(fault))
+    assert (await author.write(find(bank, "gate")["id"], lambda _: Model(card_answer()))).progress is Progress.INDUCED
 
 
 def test_events_of_today_are_not_of_the_future() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from guardian.chat.budget import Budget, BudgetedChat, ChatLimits, ChatUsage
 from guardian.chat.port import LaterError
 from guardian.contracts.outcome import CardRequest, encode_outcome, read_request
 from guardian.core.model import Event
@@ -208,3 +209,28 @@ async def test_a_budget_of_all_is_waited_for_and_one_of_a_space_is_not(is_for_on
         with pytest.raises(LaterError):
             await agent.answer(desk.request)
     assert desk.progress == [Progress.OVER_BUDGET]
+
+
+async def test_the_space_of_a_record_pays_for_it_whatever_its_request_says() -> None:
+    """A bundle that mixes spaces, or names another one, spends each one's own budget, and what one has left helps no other."""
+    bank = Bank()
+    await bank.send(*(written(f"m-{space}", f"The gate of {space} is 12.", space=space) for space in ("a", "b")))
+    ids = {p["space"]: key for key, p in bank.payloads().items() if p["point"] == PointKind.RECORD}
+    model = Model(*[card_answer()] * 3)
+    usages: list[ChatUsage] = []
+    budget = Budget(ChatLimits(space_tokens_per_day=100_000))
+    budget.settle("a", prompt_tokens=100_000, completion_tokens=0)  # its day is used up
+    notes: list[Authored] = []
+    agent = CardAgent(
+        open_author(bank),
+        open_chat=lambda space: BudgetedChat(chat=model, budget=budget, space=space, on_usage=usages.append),
+        events_topic="guardian.events",
+        note=notes.append,
+    )
+    mixed = CardRequest(space="a", record_ids=(ids["b"], ids["a"]))
+    answered = [await agent.answer(wanted) for wanted in split_request(mixed)]
+    assert [[message.key for message in messages] for messages in answered] == [[b"b"], []]
+    assert [note.progress for note in notes] == [Progress.INDUCED, Progress.OVER_BUDGET]
+    assert {usage.space for usage in usages} == {"b"}
+    assert await agent.answer(CardWanted("b", ids["a"])) == []
+    assert notes[-1].progress is Progress.OVER_BUDGET
