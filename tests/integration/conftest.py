@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.command import EXAMPLES, Run
+from tests.integration.worker_rig import Rig
 
 
 @pytest.fixture
@@ -30,3 +31,10 @@ def run(tmp_path: Path) -> Run:
         )
 
     return call
+
+
+@pytest.fixture
+def small_rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
+    """Give a rig on the embedded broker, for what does not depend on the broker."""
+    bootstrap = request.getfixturevalue("embedded_broker").bootstrap
+    return Rig(bootstrap=bootstrap, folder=tmp_path, session_timeout_s=2.0)

@@ -5,26 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
-import socket
-import subprocess
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from guardian.core.point import Phase, PointKind
-from guardian.errors import ConfigError, DependencyError, InvariantError
-from guardian.ports import Fence
+from guardian.errors import ConfigError, InvariantError
 from guardian.settings import Settings
 from guardian.store.edge.store import EdgeStore
 from guardian.store.memory import MemoryStore, Shelf
 from guardian.stream.ending import FAILED, STOPPED, USAGE
 from guardian.stream.plane.fence import LEAP
-from tests.brokers import KafkaBroker, embedded_available, kafka_available
-from tests.builders import envelope, written_data
+from tests.brokers import KafkaBroker, kafka_available
+from tests.integration.moody_store import Mood, MoodyStore, count_records, needs_embedded, write
 from tests.integration.worker_rig import (
     IDENTITY,
     PATIENCE_S,
@@ -38,43 +32,6 @@ from tests.integration.worker_rig import (
 )
 
 
-class Mood(StrEnum):
-    """How a store feels."""
-
-    WELL = "well"
-    AWAY = "away"
-    BROKEN = "broken"
-    STUCK = "stuck"
-
-
-class MoodyStore(MemoryStore):
-    """An in-memory store that can be away, have a bug, or hang; it remembers the fences it was given.
-
-    Attributes:
-        tries: Times that something was to be applied.
-    """
-
-    def __init__(self, shelf: Shelf | None = None) -> None:
-        super().__init__(IDENTITY, shelf=shelf)
-        self.mood = Mood.WELL
-        self.tries = 0
-        self.versions: list[int] = []
-
-    async def apply(self, phases: Sequence[Phase], *, fence: Fence) -> None:
-        """Apply as the mood has it."""
-        self.tries += 1
-        match self.mood:
-            case Mood.AWAY:
-                raise DependencyError("the store is away", dependency="store")
-            case Mood.BROKEN:
-                raise InvariantError("two and two are five")
-            case Mood.STUCK:
-                await asyncio.Event().wait()
-            case Mood.WELL:
-                await super().apply(phases, fence=fence)
-                self.versions.append(fence.version)
-
-
 @pytest.fixture
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     """Give a rig on Apache Kafka, whose groups and offsets are the real ones; it takes no session below six seconds."""
@@ -82,29 +39,9 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     return Rig(bootstrap=bootstrap, folder=tmp_path, session_timeout_s=6.0)
 
 
-@pytest.fixture
-def small_rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
-    """Give a rig on the embedded broker, for what does not depend on the broker."""
-    bootstrap = request.getfixturevalue("embedded_broker").bootstrap
-    return Rig(bootstrap=bootstrap, folder=tmp_path, session_timeout_s=2.0)
-
-
-needs_embedded = pytest.mark.skipif(embedded_available() is not None, reason=str(embedded_available()))
-
-
-def write(number: int, *, space: str = "s") -> dict[str, Any]:
-    """Build one of many writes."""
-    return envelope("memory.written", written_data(f"m{number}", f"Trailer {number}", src="tool"), t=number, space=space)
-
-
 async def sum_committed(rig: Rig, settings: Settings) -> int:
     """Give how many records are acknowledged, over all partitions."""
     return sum(offset for offset, _ in (await rig.fetch_committed(settings)).values())
-
-
-async def count_records(store: MemoryStore) -> int:
-    """Give the records of a store."""
-    return await store.count(kinds={PointKind.RECORD})
 
 
 @pytest.mark.kafka
@@ -303,47 +240,6 @@ async def is_read_to_the_end(rig: Rig, settings: Settings, least: int) -> bool:
 
 
 @needs_embedded
-async def test_one_embedded_store_has_one_worker(small_rig: Rig) -> None:
-    """The second one ends with code 2 and says who owns the store; the first one ends with 0 when it is asked to."""
-    rig = small_rig
-    await rig.create_topics()
-    settings = rig.build_settings()
-    first = rig.start_child(settings, "first")
-    try:
-        await wait_until(lambda: "partitions.assigned" in rig.read_log("first"), what="the first worker")
-        second = rig.start_child(settings, "second")
-        assert await asyncio.to_thread(second.wait, PATIENCE_S) == USAGE
-        assert f"another process owns the store at {rig.folder / 'store'} (pid {first.pid})" in rig.read_log("second")
-    finally:
-        first.terminate()
-        code = first.wait(PATIENCE_S)
-    assert code == STOPPED, rig.read_log("first")
-
-
-@needs_embedded
-async def test_missing_topics_are_named_and_not_created(small_rig: Rig) -> None:
-    """Code 2, the names, and the command that creates them; asking twice shows that nothing was created by asking."""
-    for _ in range(2):
-        worker = build_worker(small_rig.build_settings(), MoodyStore())
-        assert await asyncio.wait_for(worker.run(), PATIENCE_S) == USAGE
-        assert f"{small_rig.prefix}guardian.dead-letters" in str(worker.ending.cause)
-        assert "guardian topics apply" in str(worker.ending.cause)
-
-
-@needs_embedded
-async def test_a_port_that_is_taken_is_named(small_rig: Rig) -> None:
-    """Code 2 and the setting, before anything is read."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        settings = small_rig.build_settings()
-        settings = settings.model_copy(update={"web": settings.web.model_copy(update={"port": taken.getsockname()[1]})})
-        worker = build_worker(settings, MoodyStore())
-        assert await asyncio.wait_for(worker.run(), PATIENCE_S) == USAGE
-    assert "another web.port" in str(worker.ending.cause)
-
-
-@needs_embedded
 async def test_ingress_and_guard_can_be_two_workers(small_rig: Rig) -> None:
     """The one without the guard opens no store; together they do what one does."""
     rig = small_rig
@@ -387,17 +283,3 @@ async def test_a_broker_that_dies_is_waited_for(tmp_path: Path) -> None:
             await wait_until(lambda: worker.health.is_ready, what="the worker to be ready again")
             assert not task.done()
     assert await export(store) == await decide_directly([write(0), write(1)])
-
-
-def test_a_child_without_a_broker_waits_and_stops(tmp_path: Path) -> None:
-    """A worker that is started before its broker is no failure: it waits, and ends with 0 when it is asked to."""
-    rig = Rig(bootstrap="127.0.0.1:9", folder=tmp_path, session_timeout_s=6.0)
-    child = rig.start_child(rig.build_settings(kafka={"request_timeout_s": 1.0}))
-    try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(4)
-    finally:
-        child.terminate()
-        code = child.wait(PATIENCE_S)
-    assert code == STOPPED, rig.read_log()
-    assert "worker.waits" in rig.read_log()
