@@ -24,8 +24,8 @@ from guardian.stream.dead_letter import DeadLetterSender
 from guardian.stream.guard import Guard
 from guardian.stream.letter_index import LetterIndex
 from guardian.stream.plane.batch import Batch
+from guardian.stream.plane.chunk import iter_chunks
 from guardian.stream.plane.fence import LEAP, format_version, take_over
-from guardian.stream.plane.loop import iter_chunks
 from guardian.stream.plane.origin import Record
 from guardian.stream.publisher import KafkaPublisher
 from guardian.telemetry.metrics import Metrics

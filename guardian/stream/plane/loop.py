@@ -32,6 +32,7 @@ from guardian.stream.ending import Ending
 from guardian.stream.health import Health, PlaneHealth, Standing
 from guardian.stream.plane.batch import Batch, Work
 from guardian.stream.plane.budget import DeadLetterBudget
+from guardian.stream.plane.chunk import iter_chunks
 from guardian.stream.plane.offset import Offsets, describe_offsets
 from guardian.stream.plane.origin import Record
 from guardian.telemetry.metrics import Metrics
@@ -380,24 +381,6 @@ class Plane(mode.Service):
             total_ms=round(spent_s * 1000, 1),
             **batch.describe(),
         )
-
-
-def iter_chunks(taken: Mapping[TopicPartition, Sequence[Any]], size: int) -> Iterator[dict[TopicPartition, Sequence[Any]]]:
-    """Split what was fetched into batches of at most `size` records; the order within a partition stays."""
-    chunk: dict[TopicPartition, Sequence[Any]] = {}
-    room = size
-    for partition, read in taken.items():
-        start = 0
-        while start < len(read):
-            part = read[start : start + room]
-            chunk[partition] = part
-            start += len(part)
-            room -= len(part)
-            if not room:
-                yield chunk
-                chunk, room = {}, size
-    if chunk:
-        yield chunk
 
 
 class _Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is untyped

@@ -6,7 +6,7 @@ from aiokafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.stream.plane.loop import iter_chunks
+from guardian.stream.plane.chunk import iter_chunks
 
 
 @given(st.lists(st.integers(min_value=0, max_value=30), max_size=6), st.integers(min_value=1, max_value=10))
