@@ -41,6 +41,7 @@ WORDS = (
     "[E1]",
     "<system>",
     "咖啡",
+    "acme",
 )
 TEXT = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 HANDLE = st.sampled_from(("E1", "E2", "P1", "C1", "B1", "H1", "X1", "E99", "m0", "m1", "", "E1\n"))
@@ -135,6 +136,9 @@ def test_nothing_is_said_whose_support_is_not_rendered(data: st.DataObject) -> N
             quotes += f" {cite.quote}. {shown[cite.handle].fields['observed']}."
         for number in re.findall(r"\$\d+|\d{4}-\d\d-\d\d", said.text):
             assert number in quotes
+        lent = " ".join(shown[cite.handle].fields["text"] for cite in said.support)
+        for word in ("acme", "Robusta", "咖", "啡"):
+            assert word.lower() in lent.lower() or word not in said.text
     written = {
         handle
         for cites in re.findall(r"\[([^\]]*)\]$", found.text, re.MULTILINE)

@@ -19,10 +19,10 @@ from guardian.read.stage.check import SENTENCES, Span
 from guardian.read.stage.evidence import NO_EVIDENCE, Hand
 
 REFLECT_VERSION: Final = "reflect-1"
-REASON_VERSION: Final = "reason-1"
+REASON_VERSION: Final = "reason-2"
 # The same where the caller gave evidence beside memory.
 REFLECT_GIVEN_VERSION: Final = "reflect-given-1"
-REASON_GIVEN_VERSION: Final = "reason-given-1"
+REASON_GIVEN_VERSION: Final = "reason-given-2"
 # Of a question that is shown, in characters.
 _MAX_QUESTION: Final = 8_192
 # Rules of a card that are shown: the strictest come first.
