@@ -40,6 +40,8 @@ class SearchQuery:
         without_roots: Records with any of these roots are left out; at most 1,000.
         fields: Payload fields to give; None for all.
         limit: Number of hits, 1 to 1,000.
+        ranked_for: Go down the ranking of a search for so many hits: both rankings are cut where that search cuts them, though not
+            before `limit`, so that its hits come first. None for `limit`.
         payloads: Number of hits whose payload is read, the best; the rest are ids and scores. None for all. A payload costs 50
             microseconds in the embedded engine, a place in the ranking a few.
         further_slots: Beside the best `payloads`, the next ones with any of these slots are read, too.
@@ -57,6 +59,7 @@ class SearchQuery:
     without_roots: Collection[str] = ()
     fields: tuple[str, ...] | None = None
     limit: int = 10
+    ranked_for: int | None = None
     payloads: int | None = None
     further_slots: Collection[Slot] = ()
     further_kinds: Collection[MemoryKind] | None = None

@@ -159,6 +159,7 @@ def build_query(query: str, vector: tuple[float, ...] | None, setting: Setting, 
         statuses=(policy.statuses | past) - {Status.ERASED},
         fields=FIELDS,
         limit=min(_MAX_HITS, policy.limit * max(DEPTH, policy.overfetch)),
+        ranked_for=None if vector is None else policy.limit,  # words alone keep the room for ties
         payloads=read,
     )
     if setting.task.is_personal:
@@ -189,6 +190,7 @@ def _deepen(asked: SearchQuery, ruling: Ruling, setting: Setting, *, is_open: bo
         kinds=None if is_personal else _IMPERSONAL_KINDS,
         without_roots=() if setting.task.is_history else full[:_MAX_ROOTS],
         limit=min(_MAX_HITS, asked.limit * _DEEPER),
+        ranked_for=None,
         payloads=0,
         further_slots=(),
         further_payloads=0,

@@ -256,7 +256,7 @@ class MemoryStore:
         return Point(point_id, {name: payload[name] for name in fields if name in payload}, whole=False)
 
     def _cut(self, scores: Iterable[tuple[str, float]], query: SearchQuery) -> list[tuple[str, float]]:
-        return rank_scores(scores)[: count_candidates(query.limit)]
+        return rank_scores(scores)[: count_candidates(query.limit, query.ranked_for)]
 
     def _score_dense(self, ids: list[str], vector: tuple[float, ...]) -> Iterator[tuple[str, float]]:
         wanted = _normalise(vector)

@@ -395,6 +395,23 @@ class TestSearch:
         for limit in (1, 5, 11):
             assert await store.search(SearchQuery(space="s", sparse=((5,), (1.0,)), limit=limit)) == full[:limit]
 
+    async def test_a_reader_may_go_down_the_ranking_of_a_shorter_search(self, store: Any) -> None:
+        """What is told behind the first hits changes nothing among them, though a deeper ranking of its own would."""
+        places = random.Random(3).sample(range(240), 240)
+        await write(
+            store,
+            *(
+                build_record("s", f"m{near}", dense=(1.0, near / 100, 0, 0), sparse=((5,), (300.0 - place,)))
+                for near, place in enumerate(places)
+            ),
+        )
+        query = SearchQuery(space="s", dense=(1.0, 0, 0, 0), sparse=((5,), (1.0,)), limit=8)
+        first, deep = await store.search(query), await store.search(replace(query, limit=100))
+        found = await store.search(replace(query, limit=100, ranked_for=8))
+        assert len(found) == 100
+        assert found[:8] == first != deep[:8]
+        assert len(await store.search(replace(query, limit=240, ranked_for=8))) == 240
+
     async def test_without_a_vector_the_score_is_bm25_with_the_spaces_own_idf(self, store: Any) -> None:
         """A term weighs ln((N - n + 0.5) / (n + 0.5) + 1) over the space's records; other spaces move nothing."""
         await write(
@@ -551,6 +568,7 @@ class TestSearch:
             {"dense": (float("nan"), 0.0, 0.0, 1.0)},
             {"limit": 0},
             {"limit": 1_001},
+            {"ranked_for": 0},
             {"sparse": ((1,), ())},
             {"payloads": -1},
             {"further_slots": [Slot.FACTS], "further_payloads": -1},
@@ -964,6 +982,7 @@ class TestTwin:
                     without_roots=draw.choice(((), ("m1", "x"))),
                     fields=draw.choice((None, ("memory_id", "roots"))),
                     limit=draw.choice((3, 50)),
+                    ranked_for=draw.choice((None, 1)),
                     payloads=draw.choice((None, 0, 2)),
                 )
                 assert await store.search(query) == await twin.search(query)

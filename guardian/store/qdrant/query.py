@@ -94,7 +94,7 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
             using=using,
             filter=condition,
             params=params,
-            limit=count_candidates(query.limit),
+            limit=count_candidates(query.limit, query.ranked_for),
             with_payload=False,
             with_vector=False,
         )
