@@ -448,7 +448,7 @@ class TestSearch:
         assert await store.search(replace(query, statuses=())) == []
 
     async def test_slots_and_kinds_narrow_the_answer(self, store: Any) -> None:
-        """A record answers when it has one of the slots and one of the kinds."""
+        """A record answers when it has one of the slots and none of the barred kinds."""
         await write(
             store,
             build_record("s", "a", slots=["facts", "background"], kind="fact", sparse=((1,), (1.0,))),
@@ -457,8 +457,8 @@ class TestSearch:
         )
         query = SearchQuery(space="s", sparse=((1,), (1.0,)))
         assert list_memories(await store.search(replace(query, slots=[Slot.BACKGROUND, Slot.PREFERENCES]))) == ["a"]
-        assert set(list_memories(await store.search(replace(query, kinds=[MemoryKind.FACT])))) == {"a", "c"}
-        assert await store.search(replace(query, slots=[Slot.FACTS], kinds=[MemoryKind.EPISODE])) == []
+        assert set(list_memories(await store.search(replace(query, without_kinds=[MemoryKind.EPISODE])))) == {"a", "c"}
+        assert await store.search(replace(query, slots=[Slot.FACTS], without_kinds=[MemoryKind.FACT])) == []
 
     async def test_families_can_be_left_out(self, store: Any) -> None:
         """A record with one of the barred roots does not answer, whatever else it has; nor is that family named elsewhere."""
@@ -515,7 +515,7 @@ class TestSearch:
             sparse=((1,), (1.0,)),
             payloads=1,
             further_slots=[Slot.FACTS, Slot.EXAMPLES],
-            further_kinds=[MemoryKind.FACT, MemoryKind.OTHER],
+            further_without_kinds=[MemoryKind.BELIEF, MemoryKind.SKILL],
         )
         whole = await store.search(replace(query, payloads=None, further_slots=()))
         for count, read in ((0, [0]), (2, [0, 1, 3]), (9, [0, 1, 3, 5, 6])):
