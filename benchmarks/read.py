@@ -176,8 +176,9 @@ async def compare(store: Store, records: int, count: int, report: Report, advanc
 
 
 def _plain(store: Store, question: Question) -> Callable[[], Awaitable[Any]]:
-    query = SearchQuery(space=question.space, sparse=bm25_query(question.text), dense=question.vector, limit=TOP)
-    return lambda: store.search(query)
+    return lambda: store.search(
+        SearchQuery(space=question.space, sparse=bm25_query(question.text), dense=question.vector, limit=TOP)
+    )
 
 
 def _calibrated(calibrator: Calibrator, question: Question, task: Task) -> Callable[[], Awaitable[Any]]:

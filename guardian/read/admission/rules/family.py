@@ -9,14 +9,13 @@ families have room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from guardian.read.admission.decision import Decision, Reason, Role
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """What decides who stands for a family; `rank` is the place in the search, `decides` that it is more than background."""
 
     roots: tuple[str, ...]
@@ -26,8 +25,7 @@ class Member:
     decides: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What became of one member.
 
     Attributes:
