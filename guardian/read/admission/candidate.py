@@ -16,6 +16,7 @@ from guardian.core.moment import parse_optional
 from guardian.core.node import TRUNCATED_ROOT
 from guardian.core.payload import load_permission
 from guardian.ports import Hit
+from guardian.read.admission.sealed import sealed
 
 # Engines agree on scores up to a step in the last digit that stores compare by.
 _SIMILARITY_DIGITS = 4
@@ -30,7 +31,7 @@ _KINDS = {kind.value: kind for kind in MemoryKind}
 _SOURCE_KINDS = {kind.value: kind for kind in SourceKind}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@sealed
 class Candidate:
     """One record that may stand in a context.
 
