@@ -37,13 +37,16 @@ class SearchQuery:
         sparse: (indices, values) of the BM25 query; may be empty.
         statuses: Statuses that may answer; the default read leaves superseded and erased out.
         at: When given, records whose validity does not contain this time are left out.
+        without_kinds: Records of these kinds are left out; to name what is out costs an engine less than to name all that is in.
         without_roots: Records with any of these roots are left out; at most 1,000.
         fields: Payload fields to give; None for all.
         limit: Number of hits, 1 to 1,000.
+        ranked_for: Go down the ranking of a search for so many hits: both rankings are cut where that search cuts them, though not
+            before `limit`, so that its hits come first. None for `limit`.
         payloads: Number of hits whose payload is read, the best; the rest are ids and scores. None for all. A payload costs 50
             microseconds in the embedded engine, a place in the ranking a few.
         further_slots: Beside the best `payloads`, the next ones with any of these slots are read, too.
-        further_kinds: None, or the kinds that these may be of.
+        further_without_kinds: Kinds that these may not be of.
         further_payloads: How many of those.
     """
 
@@ -52,14 +55,15 @@ class SearchQuery:
     dense: tuple[float, ...] | None = None
     statuses: Collection[Status] = (Status.ACTIVE, Status.VERIFIED)
     slots: Collection[Slot] | None = None
-    kinds: Collection[MemoryKind] | None = None
+    without_kinds: Collection[MemoryKind] = ()
     at: datetime | None = None
     without_roots: Collection[str] = ()
     fields: tuple[str, ...] | None = None
     limit: int = 10
+    ranked_for: int | None = None
     payloads: int | None = None
     further_slots: Collection[Slot] = ()
-    further_kinds: Collection[MemoryKind] | None = None
+    further_without_kinds: Collection[MemoryKind] = ()
     further_payloads: int = 0
 
 
@@ -70,7 +74,7 @@ class Hit:
     Attributes:
         score: Reciprocal rank fusion, or BM25's own when there is no dense part.
         similarity: Cosine, where the search had a dense part and the record is among its candidates.
-        is_fitting: Whether it is beyond the best `payloads` and has the further slots and kinds that the search asked for.
+        is_fitting: Whether it is beyond the best `payloads` and has what the search asked for of further ones.
     """
 
     point: Point

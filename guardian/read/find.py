@@ -32,7 +32,7 @@ _FITTING_SHARE = 0.75
 # What an impersonal question admits has one of these, but for background of others than agents.
 _IMPERSONAL_SLOTS = frozenset({Slot.FACTS, Slot.CONSTRAINTS, Slot.EXAMPLES})
 # And is of none of the kinds that are never admitted where personalization is not allowed.
-_IMPERSONAL_KINDS = tuple(sorted(set(MemoryKind) - {MemoryKind.BELIEF, MemoryKind.PREFERENCE}))
+_PERSONAL_KINDS = frozenset({MemoryKind.BELIEF, MemoryKind.PREFERENCE})
 # Each further search is this many times as deep.
 _DEEPER = 2
 _MAX_HITS = 1_000
@@ -159,18 +159,19 @@ def build_query(query: str, vector: tuple[float, ...] | None, setting: Setting, 
         statuses=(policy.statuses | past) - {Status.ERASED},
         fields=FIELDS,
         limit=min(_MAX_HITS, policy.limit * max(DEPTH, policy.overfetch)),
+        ranked_for=None if vector is None else policy.limit,  # words alone keep the room for ties
         payloads=read,
     )
     if setting.task.is_personal:
         return asked
     if not policy.tells_barred:
-        return replace(asked, slots=_IMPERSONAL_SLOTS, kinds=_IMPERSONAL_KINDS)
+        return replace(asked, slots=_IMPERSONAL_SLOTS, without_kinds=_PERSONAL_KINDS)
     return replace(
         asked,
         limit=min(_MAX_HITS, policy.limit * max(IMPERSONAL_DEPTH, policy.overfetch)),
         payloads=policy.limit,
         further_slots=_IMPERSONAL_SLOTS,
-        further_kinds=_IMPERSONAL_KINDS,
+        further_without_kinds=_PERSONAL_KINDS,
         further_payloads=math.ceil(read * _FITTING_SHARE),
     )
 
@@ -186,9 +187,10 @@ def _deepen(asked: SearchQuery, ruling: Ruling, setting: Setting, *, is_open: bo
         asked,
         at=None if setting.task.is_history else setting.at,
         slots=None if is_personal or is_open else _IMPERSONAL_SLOTS,
-        kinds=None if is_personal else _IMPERSONAL_KINDS,
+        without_kinds=() if is_personal else _PERSONAL_KINDS,
         without_roots=() if setting.task.is_history else full[:_MAX_ROOTS],
         limit=min(_MAX_HITS, asked.limit * _DEEPER),
+        ranked_for=None,
         payloads=0,
         further_slots=(),
         further_payloads=0,

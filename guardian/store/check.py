@@ -128,6 +128,8 @@ def validate_query(query: SearchQuery, *, vector_size: int) -> None:
     """Check a search before it is run."""
     if not 1 <= query.limit <= MAX_HITS:
         raise InvariantError(f"search limit is {query.limit}, not 1 to {MAX_HITS}")
+    if query.ranked_for is not None and query.ranked_for < 1:
+        raise InvariantError(f"a search is to be ranked for {query.ranked_for} hits")
     if query.dense is not None:
         validate_vector("search", query.dense, vector_size=vector_size)
     validate_sparse("search", query.sparse)

@@ -35,9 +35,12 @@ class Ranked(NamedTuple, Generic[Id]):
     similarity: float | None
 
 
-def count_candidates(limit: int) -> int:
-    """Give how many of each ranking to ask for: enough that ties at the cut are all seen, and that lists overlap."""
-    return limit + 100
+def count_candidates(limit: int, ranked_for: int | None = None) -> int:
+    """Give how many of each ranking to ask for: enough that ties at the cut are all seen, and that lists overlap.
+
+    A search that goes further down the ranking of a shorter one asks for what that one does, and at least for all that it gives.
+    """
+    return limit + 100 if ranked_for is None else max(limit, ranked_for + 100)
 
 
 def rank_scores(scores: Iterable[tuple[Id, float]]) -> list[tuple[Id, float]]:

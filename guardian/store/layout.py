@@ -105,9 +105,14 @@ KEY_SETS = (
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Points that have, in every named field, at least one of its values. A field without values matches nothing."""
+    """Points that have, in every named field, at least one of its values. A field without values matches nothing.
+
+    Attributes:
+        without: Points that have, in any of these fields, one of its values are left out.
+    """
 
     matches: tuple[tuple[str, tuple[str, ...]], ...]
+    without: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -186,17 +191,14 @@ def build_search_clause(query: SearchQuery) -> Clause:
     ]
     if query.slots is not None:
         matches.append(("slots", tuple(sorted(query.slots))))
-    if query.kinds is not None:
-        matches.append(("kind", tuple(sorted(query.kinds))))
-    return Clause(tuple(matches))
+    barred = (("roots", query.without_roots), ("kind", query.without_kinds))
+    return Clause(tuple(matches), without=tuple((field, tuple(sorted(values))) for field, values in barred if values))
 
 
 def build_further_clause(query: SearchQuery) -> Clause:
     """Build the clause of what a search reads beside the best."""
-    matches: list[tuple[str, tuple[str, ...]]] = [("slots", tuple(sorted(query.further_slots)))]
-    if query.further_kinds is not None:
-        matches.append(("kind", tuple(sorted(query.further_kinds))))
-    return Clause(tuple(matches))
+    barred = query.further_without_kinds
+    return Clause((("slots", tuple(sorted(query.further_slots))),), without=(("kind", tuple(sorted(barred))),) if barred else ())
 
 
 def merge_points(found: Iterable[Point]) -> list[Point]:

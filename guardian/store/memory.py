@@ -116,7 +116,7 @@ class MemoryStore:
         """Search records by cosine and BM25, fused by rank; IDF is over the space's records with a BM25 vector."""
         validate_query(query, vector_size=self.identity.vector_size)
         matches = self._iter_matches(build_search_clause(query))
-        ids = [point_id for point_id in matches if _is_wanted(self.shelf.payloads[point_id], query)]
+        ids = [point_id for point_id in matches if _is_valid(self.shelf.payloads[point_id], query.at)]
         dense = None if query.dense is None else self._cut(self._score_dense(ids, query.dense), query)
         sparse = self._cut(self._score_sparse(ids, query), query)
         best = choose_hits(dense, sparse, limit=query.limit)
@@ -256,7 +256,7 @@ class MemoryStore:
         return Point(point_id, {name: payload[name] for name in fields if name in payload}, whole=False)
 
     def _cut(self, scores: Iterable[tuple[str, float]], query: SearchQuery) -> list[tuple[str, float]]:
-        return rank_scores(scores)[: count_candidates(query.limit)]
+        return rank_scores(scores)[: count_candidates(query.limit, query.ranked_for)]
 
     def _score_dense(self, ids: list[str], vector: tuple[float, ...]) -> Iterator[tuple[str, float]]:
         wanted = _normalise(vector)
@@ -279,7 +279,9 @@ class MemoryStore:
 
 
 def _fits(payload: Mapping[str, Any], clause: Clause) -> bool:
-    return all(not set(values).isdisjoint(_list_values(payload, name)) for name, values in clause.matches)
+    return all(not set(values).isdisjoint(_list_values(payload, name)) for name, values in clause.matches) and all(
+        set(values).isdisjoint(_list_values(payload, name)) for name, values in clause.without
+    )
 
 
 def _list_values(payload: Mapping[str, Any], name: str) -> Sequence[str]:
@@ -292,10 +294,6 @@ def _list_values(payload: Mapping[str, Any], name: str) -> Sequence[str]:
 def _normalise(vector: tuple[float, ...]) -> tuple[float, ...]:
     norm = math.hypot(*vector)
     return tuple(number / norm for number in vector)
-
-
-def _is_wanted(payload: Mapping[str, Any], query: SearchQuery) -> bool:
-    return _is_valid(payload, query.at) and set(query.without_roots).isdisjoint(payload.get("roots", ()))
 
 
 def _is_valid(payload: Mapping[str, Any], at: datetime | None) -> bool:

@@ -11,6 +11,7 @@ from guardian.core.card import ConflictPolicy
 from guardian.core.model import Slot
 from guardian.read.admission.candidate import Candidate
 from guardian.read.admission.policy import ReadPolicy, WhenUnverified
+from guardian.read.admission.sealed import sealed
 from guardian.read.admission.task import Task
 
 __all__ = ["Conflict", "Decision", "Mark", "Reason", "Role", "Ruling", "Setting"]
@@ -75,7 +76,7 @@ class Setting:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@sealed
 class Decision:
     """What becomes of one candidate.
 

@@ -255,16 +255,11 @@ def _name_replacements(columns: Mapping[str, Sequence[_Entry]]) -> None:
 
 def _share_fields(entries: Sequence[_Entry]) -> dict[str, list[str]]:
     """Move what all records of a section share into its heading: said once, it costs once."""
-    shared: dict[str, list[str]] = {}
-    for name in ("must", "must_not", "never"):
-        sets = [set(entry.item.fields.get(name, ())) for entry in entries]
-        common = sorted(set.intersection(*sets))
-        if not common:
-            continue
-        shared[name] = common
-        for entry in entries:
-            own = [word for word in entry.item.fields[name] if word not in common]
-            entry.change({key: value for key, value in {**entry.item.fields, name: own}.items() if value})
+    sets = {name: [set(entry.item.fields.get(name, ())) for entry in entries] for name in ("must", "must_not", "never")}
+    shared = {name: sorted(common) for name, words in sets.items() if (common := set.intersection(*words))}
+    for entry in entries if shared else ():
+        own = {name: [word for word in entry.item.fields[name] if word not in common] for name, common in shared.items()}
+        entry.change({name: value for name, value in {**entry.item.fields, **own}.items() if value})
     return shared
 
 

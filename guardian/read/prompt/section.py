@@ -62,9 +62,9 @@ def render_block(sections: Sequence[Section]) -> tuple[str, str]:
     """Give the block and its key. Nothing to say is an empty block."""
     if not sections:
         return "", ""
-    bodies = [(section, _list_lines(section)) for section in sections]
-    key = _digest([[section.name, _shared_line(section), *lines] for section, lines in bodies])
-    rendered = [line for section, lines in bodies for line in (_header(section, key), *lines)]
+    bodies = [(section.name, _shared_line(section), _list_lines(section)) for section in sections]
+    key = _digest([[name, shared, *lines] for name, shared, lines in bodies])
+    rendered = [line for name, shared, lines in bodies for line in (_header(name, shared, key), *lines)]
     return "\n".join([*rendered, f"[[{_END} {key}]]"]), key
 
 
@@ -93,9 +93,8 @@ def parse_block(block: str) -> list[Section]:
     return parsed[:-1]
 
 
-def _header(section: Section, key: str) -> str:
-    shared = _shared_line(section)
-    return f"[[{section.name} {key}]]" + (f" {shared}" if shared else "")
+def _header(name: str, shared: str, key: str) -> str:
+    return f"[[{name} {key}]]" + (f" {shared}" if shared else "")
 
 
 def _shared_line(section: Section) -> str:

@@ -39,7 +39,7 @@ LINEAGE_ONLY = PayloadSelector.Exclude(list(HEAVY_FIELDS))
 
 def build_filter(clauses: Sequence[Clause]) -> Filter:
     """Build the filter of points that match any clause."""
-    filters: list[Any] = [Filter(must=_build_conditions(clause)) for clause in clauses]
+    filters: list[Any] = [_build_clause(clause) for clause in clauses]
     return Filter(should=filters)
 
 
@@ -52,13 +52,7 @@ def build_lacking_filter() -> Filter:
 def build_requests(query: SearchQuery) -> list[QueryRequest]:
     """Build the rankings of a search, BM25 first; its IDF is the space's own."""
     corpus = Filter(must=[FieldCondition(TENANT, match=MatchValue(query.space))])
-    conditions = _build_conditions(build_search_clause(query))
-    if query.at is not None:
-        conditions += _build_validity(query.at)
-    barred: list[Any] | None = (
-        [FieldCondition("roots", match=MatchAny(sorted(query.without_roots)))] if query.without_roots else None
-    )
-    condition = Filter(must=conditions, must_not=barred)
+    condition = _build_clause(build_search_clause(query), [] if query.at is None else _build_validity(query.at))
     wanted: list[tuple[Query, SearchParams | None]] = [
         (
             Query.Nearest(SparseVector(list(query.sparse[0]), list(query.sparse[1])), using=SPARSE),
@@ -72,7 +66,7 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
             query=nearest,
             filter=condition,
             params=params,
-            limit=count_candidates(query.limit),
+            limit=count_candidates(query.limit, query.ranked_for),
             with_payload=False,
             with_vector=False,
         )
@@ -81,8 +75,8 @@ def build_requests(query: SearchQuery) -> list[QueryRequest]:
 
 
 def build_slot_filter(names: Sequence[str], query: SearchQuery) -> Filter:
-    """Build the filter of the named points that have one of the further slots, and are of a further kind."""
-    return Filter(must=[HasIdCondition(set(names)), *_build_conditions(build_further_clause(query))])
+    """Build the filter of the named points that have one of the further slots, and are of no kind that is barred."""
+    return _build_clause(build_further_clause(query), [HasIdCondition(set(names))])
 
 
 def build_selector(fields: tuple[str, ...] | None) -> Any:
@@ -95,13 +89,15 @@ def build_point(record: Any, *, whole: bool) -> Point:
     return Point(str(record.id), record.payload, whole=whole)
 
 
-def _build_conditions(clause: Clause) -> list[Any]:
-    return [
-        FieldCondition(
-            field, match=MatchValue(str(values[0])) if len(values) == 1 else MatchAny([str(value) for value in values])
-        )
-        for field, values in clause.matches
-    ]
+def _build_clause(clause: Clause, further: Sequence[Any] = ()) -> Filter:
+    return Filter(must=[*further, *map(_build_condition, clause.matches)], must_not=list(map(_build_condition, clause.without)))
+
+
+def _build_condition(match: tuple[str, tuple[str, ...]]) -> Any:
+    field, values = match
+    return FieldCondition(
+        field, match=MatchValue(str(values[0])) if len(values) == 1 else MatchAny([str(value) for value in values])
+    )
 
 
 def _build_validity(at: datetime) -> list[Any]:

@@ -29,7 +29,7 @@ WHOLE = models.PayloadSelectorExclude(exclude=[VERSION])
 
 def build_filter(clauses: Sequence[Clause]) -> models.Filter:
     """Build the filter of points that match any clause."""
-    return models.Filter(should=[models.Filter(must=_build_conditions(clause)) for clause in clauses])
+    return models.Filter(should=[_build_clause(clause) for clause in clauses])
 
 
 def build_lacking_filter() -> models.Filter:
@@ -72,11 +72,7 @@ def build_patch(patch: Patch, *, version: int) -> models.UpdateOperation:
 def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
     """Build the rankings of a search, BM25 first; its IDF is the space's own."""
     corpus = models.Filter(must=[models.FieldCondition(key=TENANT, match=models.MatchValue(value=query.space))])
-    conditions = _build_conditions(build_search_clause(query))
-    if query.at is not None:
-        conditions += _build_validity(query.at)
-    barred = models.FieldCondition(key="roots", match=models.MatchAny(any=sorted(query.without_roots)))
-    condition = models.Filter(must=conditions, must_not=[barred] if query.without_roots else None)
+    condition = _build_clause(build_search_clause(query), [] if query.at is None else _build_validity(query.at))
     indices, values = query.sparse
     wanted: list[tuple[str, Any, models.SearchParams | None]] = []
     wanted.append(
@@ -94,7 +90,7 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
             using=using,
             filter=condition,
             params=params,
-            limit=count_candidates(query.limit),
+            limit=count_candidates(query.limit, query.ranked_for),
             with_payload=False,
             with_vector=False,
         )
@@ -103,8 +99,8 @@ def build_requests(query: SearchQuery) -> list[models.QueryRequest]:
 
 
 def build_slot_filter(names: Sequence[str], query: SearchQuery) -> models.Filter:
-    """Build the filter of the named points that have one of the further slots, and are of a further kind."""
-    return models.Filter(must=[models.HasIdCondition(has_id=list(names)), *_build_conditions(build_further_clause(query))])
+    """Build the filter of the named points that have one of the further slots, and are of no kind that is barred."""
+    return _build_clause(build_further_clause(query), [models.HasIdCondition(has_id=list(names))])
 
 
 def build_selector(fields: tuple[str, ...] | None) -> models.PayloadSelector:
@@ -150,11 +146,14 @@ def vendor_errors(place: str) -> Iterator[None]:
         raise InvariantError(f"the client of {place} refuses a request: {exc}") from exc
 
 
-def _build_conditions(clause: Clause) -> list[Any]:
-    return [
-        models.FieldCondition(key=field, match=models.MatchAny(any=[str(value) for value in values]))
-        for field, values in clause.matches
-    ]
+def _build_clause(clause: Clause, further: Sequence[Any] = ()) -> models.Filter:
+    must: list[Any] = [*further, *map(_build_condition, clause.matches)]
+    return models.Filter(must=must, must_not=list(map(_build_condition, clause.without)) or None)
+
+
+def _build_condition(match: tuple[str, tuple[str, ...]]) -> models.FieldCondition:
+    field, values = match
+    return models.FieldCondition(key=field, match=models.MatchAny(any=[str(value) for value in values]))
 
 
 def _build_validity(at: datetime) -> list[Any]:

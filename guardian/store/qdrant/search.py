@@ -25,7 +25,7 @@ async def search_collection(client: AsyncQdrantClient, collection: str, query: S
 
 
 async def _find_fitting(client: AsyncQdrantClient, collection: str, names: Sequence[str], query: SearchQuery) -> set[str]:
-    """Find the points that have the further slots and kinds, by the index alone."""
+    """Find the points that have one of the further slots, and are of no kind that is barred, by the index alone."""
     if not names:
         return set()
     records, _ = await client.scroll(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +46,23 @@ class TestSearch:
         for limit in (1, 5, 11):
             assert await store.search(SearchQuery(space="s", sparse=((5,), (1.0,)), limit=limit)) == full[:limit]
 
+    async def test_a_reader_may_go_down_the_ranking_of_a_shorter_search(self, store: Any) -> None:
+        """What is told behind the first hits changes nothing among them, though a deeper ranking of its own would."""
+        places = random.Random(3).sample(range(240), 240)
+        await write(
+            store,
+            *(
+                build_record("s", f"m{near}", dense=(1.0, near / 100, 0, 0), sparse=((5,), (300.0 - place,)))
+                for near, place in enumerate(places)
+            ),
+        )
+        query = SearchQuery(space="s", dense=(1.0, 0, 0, 0), sparse=((5,), (1.0,)), limit=8)
+        first, deep = await store.search(query), await store.search(replace(query, limit=100))
+        found = await store.search(replace(query, limit=100, ranked_for=8))
+        assert len(found) == 100
+        assert found[:8] == first != deep[:8]
+        assert len(await store.search(replace(query, limit=240, ranked_for=8))) == 240
+
     async def test_without_a_vector_the_score_is_bm25_with_the_spaces_own_idf(self, store: Any) -> None:
         """A term weighs ln((N - n + 0.5) / (n + 0.5) + 1) over the space's records; other spaces move nothing."""
         await write(
@@ -81,7 +99,7 @@ class TestSearch:
         assert await store.search(replace(query, statuses=())) == []
 
     async def test_slots_and_kinds_narrow_the_answer(self, store: Any) -> None:
-        """A record answers when it has one of the slots and one of the kinds."""
+        """A record answers when it has one of the slots and none of the barred kinds."""
         await write(
             store,
             build_record("s", "a", slots=["facts", "background"], kind="fact", sparse=((1,), (1.0,))),
@@ -90,8 +108,8 @@ class TestSearch:
         )
         query = SearchQuery(space="s", sparse=((1,), (1.0,)))
         assert list_memories(await store.search(replace(query, slots=[Slot.BACKGROUND, Slot.PREFERENCES]))) == ["a"]
-        assert set(list_memories(await store.search(replace(query, kinds=[MemoryKind.FACT])))) == {"a", "c"}
-        assert await store.search(replace(query, slots=[Slot.FACTS], kinds=[MemoryKind.EPISODE])) == []
+        assert set(list_memories(await store.search(replace(query, without_kinds=[MemoryKind.EPISODE])))) == {"a", "c"}
+        assert await store.search(replace(query, slots=[Slot.FACTS], without_kinds=[MemoryKind.FACT])) == []
 
     async def test_families_can_be_left_out(self, store: Any) -> None:
         """A record with one of the barred roots does not answer, whatever else it has; nor is that family named elsewhere."""
@@ -148,7 +166,7 @@ class TestSearch:
             sparse=((1,), (1.0,)),
             payloads=1,
             further_slots=[Slot.FACTS, Slot.EXAMPLES],
-            further_kinds=[MemoryKind.FACT, MemoryKind.OTHER],
+            further_without_kinds=[MemoryKind.BELIEF, MemoryKind.SKILL],
         )
         whole = await store.search(replace(query, payloads=None, further_slots=()))
         for count, read in ((0, [0]), (2, [0, 1, 3]), (9, [0, 1, 3, 5, 6])):
@@ -201,6 +219,7 @@ class TestSearch:
             {"dense": (float("nan"), 0.0, 0.0, 1.0)},
             {"limit": 0},
             {"limit": 1_001},
+            {"ranked_for": 0},
             {"sparse": ((1,), ())},
             {"payloads": -1},
             {"further_slots": [Slot.FACTS], "further_payloads": -1},

@@ -81,6 +81,7 @@ class TestTwin:
                     without_roots=draw.choice(((), ("m1", "x"))),
                     fields=draw.choice((None, ("memory_id", "roots"))),
                     limit=draw.choice((3, 50)),
+                    ranked_for=draw.choice((None, 1)),
                     payloads=draw.choice((None, 0, 2)),
                 )
                 assert await store.search(query) == await twin.search(query)

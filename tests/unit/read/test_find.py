@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from guardian.read import Calibrator, ReadPolicy, Reason, Role, Task
 from tests import builders as build
 from tests.property.bank import Bank
-from tests.unit.read.asking import FACT, PERSONAL, CountingStore, memories
+from tests.unit.read.asking import DENSE, FACT, PERSONAL, CountingStore, memories
 
 
 class TestSearching:
@@ -131,3 +131,12 @@ class TestSearching:
         bank = Bank()
         await bank.send(build.written("m", "kiln", src="tool", space="other"))
         assert (await Calibrator(bank.store).context("kiln", FACT, space="s")).decisions == ()
+
+    async def test_a_question_with_a_vector_goes_down_the_ranking_of_plain_search(self) -> None:
+        """However deep it looks, what it finds first is what a search for as many records finds; words alone keep their room for ties."""
+        store = CountingStore(DENSE)
+        reader = Calibrator(store, ReadPolicy(limit=5))
+        for task, vector in ((FACT, (1.0, 0.0)), (PERSONAL, (1.0, 0.0)), (FACT, None)):
+            await reader.context("kiln", task, space="s", vector=vector)
+        assert [asked.ranked_for for asked in store.asked] == [5, 5, None]
+        assert all(asked.limit > 5 for asked in store.asked)

@@ -33,3 +33,9 @@ def test_without_a_dense_ranking_bm25_scores_stay() -> None:
 def test_more_candidates_than_hits_are_asked_for() -> None:
     """Also for one hit there is room for ties."""
     assert all(count_candidates(limit) >= limit + 100 for limit in (1, 10, 1_000))
+
+
+def test_a_search_down_the_ranking_of_a_shorter_one_asks_for_no_more_than_that() -> None:
+    """But for as many as it gives, should one ranking be all there is."""
+    assert count_candidates(50, 10) == count_candidates(10)
+    assert count_candidates(500, 10) == 500

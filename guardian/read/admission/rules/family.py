@@ -9,13 +9,13 @@ families have room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 from guardian.read.admission.decision import Decision, Reason, Role
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """What decides who stands for a family; `rank` is the place in the search, `decides` that it is more than background."""
 
     roots: tuple[str, ...]
@@ -25,8 +25,7 @@ class Member:
     decides: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What became of one member.
 
     Attributes:
@@ -44,7 +43,7 @@ def choose_members(members: Sequence[Member], *, per_family: int) -> list[Choice
     """Choose at most `per_family` members of each family; a member without roots is its own."""
     taken: dict[str, int] = {}
     best = _rank_families(members)
-    choices: list[Choice] = [Choice(is_kept=False, place=member.rank) for member in members]
+    choices: dict[int, Choice] = {}
     # Originals before composites: what has one root decides for its family.
     for index in sorted(range(len(members)), key=lambda index: _order(members[index])):
         member = members[index]
@@ -54,7 +53,7 @@ def choose_members(members: Sequence[Member], *, per_family: int) -> list[Choice
         if full is None:
             for root in member.roots:
                 taken[root] = taken.get(root, 0) + 1
-    return choices
+    return [choices[index] for index in range(len(members))]
 
 
 def _order(member: Member) -> tuple[bool, bool, bool, int, int]:
@@ -64,8 +63,9 @@ def _order(member: Member) -> tuple[bool, bool, bool, int, int]:
 def _rank_families(members: Sequence[Member]) -> dict[str, int]:
     """Give each family the rank of the best found that is of it alone, else of the best composite."""
     best: dict[str, int] = {}
-    for members_of in ([m for m in members if len(m.roots) == 1], members):
-        for member in sorted(members_of, key=lambda member: member.rank):
+    by_rank = sorted(members, key=attrgetter("rank"))
+    for members_of in ([member for member in by_rank if len(member.roots) == 1], by_rank):
+        for member in members_of:
             for root in member.roots:
                 best.setdefault(root, member.rank)
     return best
