@@ -30,7 +30,10 @@ def read_bounds(scope: Scope | None) -> Bounds:
 
 def merge_bounds(parts: Iterable[Bounds]) -> Bounds:
     """Give the bounds of what all of these stand behind."""
-    every = sorted({pair for bounds in parts for pair in bounds})
+    distinct = {bounds for bounds in parts if bounds}
+    if len(distinct) < MOST:  # mostly there are none, or a record's are its parent's
+        return next(iter(distinct), ())
+    every = sorted({pair for bounds in distinct for pair in bounds})
     return tuple(pair for place, pair in enumerate(every) if place < MOST or every[place - MOST][0] != pair[0])
 
 
