@@ -2,8 +2,8 @@
 
 *Rewordings* are an agent's own: Memento's plans say again in other words what the question asked that the agent had just been given. *Unrelated* pairs are
 any two texts of a real bank; a few of them do say one thing, so the share of those tied is an upper bound. *Summaries* join texts of a bank with the
-lifecycle benchmark's verbs, among the texts nearest to the first. None of the texts is among the claims of the lifecycle benchmark, and the
-figures of `core.rules.restate` and `core.rules.recap` were chosen on them.
+lifecycle benchmark's verbs, among the texts nearest to the first, and what is *said in other nouns and adjectives* is so by its words.
+None of the texts is among the claims of the lifecycle benchmark, and the figures of `core.rules.restate` and `core.rules.recap` were chosen on them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rapidfuzz.process import extract
 from benchmarks.laps import Advance
 from benchmarks.memsyco_rows import load_rows
 from benchmarks.real_data import find_real
-from benchmarks.recaps import FRAMES, reword
+from benchmarks.recaps import FRAMES, reword, reword_freely
 from benchmarks.report import Report
 from guardian.core.likeness import bind_find_sources
 from guardian.core.numbers.interval import estimate_share
@@ -58,6 +58,8 @@ async def measure_rewording(*, pairs: int, sessions: int, advance: Advance) -> R
         advance(name)
         _report_pairs(report, f"pairs of {name}", draw_pairs(texts, pairs))
         _report_sessions(report, name, texts, sessions)
+        if freely := [(text, said) for text in texts if (said := reword_freely(text)) != text]:
+            _report_pairs(report, f"{name} said in other nouns and adjectives", freely)
     report.notes.append("restates: the ratio alone, as of texts that nobody had read; recalls: of a text just read")
     return report
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from guardian.core.bounds import group_bounds, list_bounds, merge_bounds, read_bounds
 from guardian.core.model import MemoryKind, Scope, SourceKind, Status
 from guardian.core.permission import merge_permissions, own_permission, select_entry_slots
 from guardian.read.admission.candidate import Candidate
@@ -37,7 +38,8 @@ def candidate(
     valid_until: datetime | None = None,
     **more: Any,
 ) -> Candidate:
-    """Build a candidate; its permission is its own, narrowed by its parents'."""
+    """Build a candidate; its permission is its own, narrowed by its parents', as its bounds are."""
+    own_scope = None if scope is None else Scope(**scope)
     own = own_permission(
         kind=MemoryKind(kind),
         source_kind=SourceKind(source),
@@ -45,7 +47,7 @@ def candidate(
         has_parents=bool(parents),
         valid_from=valid_from,
         valid_until=valid_until,
-        scope=None if scope is None else Scope(**scope),
+        scope=own_scope,
         subject=subject,
     )
     permission = merge_permissions(own, [parent.permission for parent in parents])
@@ -67,7 +69,7 @@ def candidate(
         permission=permission,
         roots=tuple(roots if roots is not None else inherited or [memory_id]),
         depth=max((parent.depth + 1 for parent in parents), default=0),
-        scope=dict(scope or {}),
+        bounds=group_bounds(merge_bounds([read_bounds(own_scope), *(list_bounds(parent.bounds) for parent in parents)])),
         is_derived=bool(parents),
         valid_from=permission.valid_from,
         valid_until=permission.valid_until,

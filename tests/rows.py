@@ -1,4 +1,4 @@
-"""Rows as tests compare them: what is exported, and beside it what a model said of a record and what the record may be used for."""
+"""Rows as tests compare them: what is exported, and beside it what a model said of a record, what the record may be used for, and where."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from guardian.core.bounds import group_bounds
 from guardian.core.export import build_row
 from guardian.core.payload import load_node
 from guardian.core.point import Point
@@ -15,7 +16,7 @@ _VALIDITY = ("from", "until")
 
 
 def build_full_row(point: Point) -> dict[str, Any]:
-    """Give the row of a record or tombstone, with its induction and its permission."""
+    """Give the row of a record or tombstone, with its induction, its permission and its bounds."""
     node = load_node(point)
     permission = None if node.permission is None else node.permission.to_json()
     induction = None
@@ -26,5 +27,6 @@ def build_full_row(point: Point) -> dict[str, Any]:
     return {
         **build_row(point),
         "induction": induction,
+        "bounds": None if node.is_erased else group_bounds(node.bounds),
         "permission": permission and {name: value for name, value in permission.items() if name not in _VALIDITY},
     }

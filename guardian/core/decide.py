@@ -111,6 +111,7 @@ def _settle_texts(decision: Decision) -> None:
     compare, find = bind_restates(policy), bind_find_sources(policy)
     for memory_id in sorted(world.touched):
         infer_edges(world, memory_id, policy, compare, find)
+        world.dirty |= {node.id for node in world.revisions(memory_id) if node.lacks_bounds}
     for memory_id in sorted(intake.changed):
         _resolve_children(world, memory_id)
     _drop_unnamed(world)

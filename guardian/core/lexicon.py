@@ -124,3 +124,26 @@ FUNCTION_WORDS = _words(
     من في على إلى عن مع هذا هذه التي الذي أو ثم أن لا لم
     """
 )
+
+# Words that say whom a memory is about, and that they like or hold what it tells: every memory of a person has some, so they tell as little as
+# the above. English, German, French, Spanish, Portuguese, Italian, Russian, Arabic. Words that say the contrary (avoids, hates) stay content.
+FRAME_WORDS = _words(
+    """
+    user users person persons people someone customer customers client clients
+    prefer prefers preferred preferring preference preferences likes liked liking love loves loved loving enjoy enjoys enjoyed enjoying
+    want wants wanted wish wishes wished appreciate appreciates appreciated appreciating values valued interested motivated fond keen rather
+    favor favors favour favours favorite favorites favourite favourites
+    find finds finding found feel feels feeling think thinks thinking believe believes believed
+    now currently generally usually often always really
+    """
+) | _words(
+    """
+    nutzer nutzerin benutzer benutzerin anwender person kunde kundin mag möchte bevorzugt liebt schätzt findet interessiert gern gerne lieber
+    utilisateur utilisatrice personne client cliente préfère aime apprécie adore souhaite trouve intéressé intéressée
+    usuario usuaria persona prefiere gusta gustan encanta encantan quiere aprecia disfruta interesado interesada
+    usuário usuária pessoa prefere gosta adora quer valoriza aprecia interessado interessada
+    utente preferisce piace piacciono ama adora vuole apprezza interessato interessata
+    пользователь пользователя пользователю человек предпочитает любит нравится ценит хочет интересуется
+    المستخدم يفضل يحب يستمتع يريد يقدر
+    """
+)

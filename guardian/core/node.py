@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from guardian.core.bounds import Bounds
 from guardian.core.card import Card, Permission
 from guardian.core.claim import (
     Claim,
@@ -90,6 +91,8 @@ class Node:
         bases: Replacement node id -> corrections that have a target on every path from there.
         felled: Keys of the corrections that reach it and do not exempt it.
         has_family_roots: Whether every root of it is seen and of a kind that a family stands or falls with.
+        bounds: Where it may be used: what its own scope and those of all it derives from name.
+        lacks_bounds: Whether a Guardian that knew no bounds stored it last: they are worked out when one of its events comes again.
         has_standing_root: Whether some root of it is neither felled nor erased.
         induced: What a model's induction of this very content says.
         cascade_until: Erasures with cascade reach the memory up to this time.
@@ -140,6 +143,8 @@ class Node:
     has_family_roots: bool = False
     permission: Permission | None = None
     slots: tuple[Slot, ...] = ()
+    bounds: Bounds = ()
+    lacks_bounds: bool = False
     cascade_until: datetime | None = None
 
     # corrections

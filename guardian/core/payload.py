@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from guardian.core.bounds import group_bounds, list_bounds, read_bounds
 from guardian.core.card import Permission
 from guardian.core.claim import (
     dump_claims,
@@ -95,6 +96,9 @@ def _load_lineage(node: Node, payload: Any, lineage: dict[str, Any]) -> None:
     node.cascade_until = parse_optional(lineage.get("ca"))
     node.permission = load_permission(payload["permission"]) if "permission" in payload else None
     node.slots = tuple(Slot(slot) for slot in payload.get("slots", ()))
+    # Without parents they are those of its own scope, and not stored twice.
+    node.bounds = list_bounds(lineage["wi"]) if "wi" in lineage else read_bounds(node.scope)
+    node.lacks_bounds = node.is_record and bool(node.edges) and "wi" not in lineage
     node.target_of = frozenset(lineage.get("t", ()))
     node.family_of = frozenset(lineage.get("f", ()))
     node.is_base = bool(lineage.get("b"))
@@ -133,6 +137,7 @@ def _dump_lineage(node: Node) -> dict[str, Any]:
         "ca": format_optional(node.cascade_until),
         "cs": dump_source(node.claimed_source),
         "sc": dump_scope(node.scope) or None,
+        "wi": group_bounds(node.bounds) if node.is_record and node.edges and not node.lacks_bounds else None,
         "t": sorted(node.target_of) or None,
         "f": sorted(node.family_of) or None,
         "b": 1 if node.is_base else None,

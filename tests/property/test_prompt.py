@@ -98,7 +98,7 @@ def test_duties_and_bars_stand_in_the_prompt(found: list[Candidate], task: Task)
         assert told["must_not"] == set(permission.must_not)
         assert told["never"] == set(permission.authority)
         left = set(permission.must_use) - told["must"]
-        assert left <= {f"match {part}" for part in decision.candidate.scope}
+        assert left <= {f"match {part}" for part in decision.candidate.bounds}
         assert item.fields.get("only_within", {}).keys() == {part for part, value in decision.limits if value}
 
 

@@ -69,6 +69,12 @@ times = st.sampled_from(MINUTES).map(lambda minutes: START + timedelta(minutes=m
 memory_ids = st.sampled_from(MEMORY_IDS)
 id_tuples = st.lists(memory_ids, max_size=3).map(tuple)
 some_ids = st.lists(memory_ids, min_size=1, max_size=2).map(tuple)
+scopes = st.builds(
+    Scope,
+    session_id=st.sampled_from((None, *SESSIONS)),
+    user_id=st.sampled_from((None, None, "ann", "bo")),
+    project_id=st.sampled_from((None, None, "p1", "p2", "p3")),
+)
 grades = st.sampled_from((0.0, 0.1, 0.3, 0.7, 0.95, 1.0))
 sources = st.builds(
     Source,
@@ -148,7 +154,7 @@ class Forge:
             "kind": st.sampled_from((None, None, *MemoryKind)),
             "source": st.one_of(st.none(), trusted, sources),
             "parents": st.one_of(st.none(), id_tuples),
-            "scope": st.one_of(st.none(), st.builds(Scope, session_id=st.sampled_from((None, *SESSIONS)))),
+            "scope": st.one_of(st.none(), scopes),
             "subject": st.sampled_from((None, None, *SUBJECTS)),
             "verified": st.sampled_from((False, False, True)),
             "supersedes": st.one_of(st.just(()), st.just(()), some_ids),

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from guardian.core.model import Calibrated, Deleted, Event, Status
+from tests.reference.bounds import find_bounds
 from tests.reference.corrections import Memories, build_corrections
 from tests.reference.edges import build_edges
 from tests.reference.facts import gather_facts, split_spaces
@@ -95,6 +96,7 @@ def _space_rows(
                 "calibration": rested_on,
                 "induction": inductions.describe(each),
                 "slots": [] if each.erased else permissions.slots(each),
+                "bounds": None if each.erased else find_bounds(each, lineage),
                 "permission": None if each.erased else write_permission(permissions.of(each)),
             }
             rows.append(row)

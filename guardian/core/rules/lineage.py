@@ -1,4 +1,4 @@
-"""Lineage: roots, depth, evidence time, effective source and permission of records, from their parents.
+"""Lineage: roots, depth, evidence time, effective source, permission and bounds of records, from their parents.
 
 Circles count as one node. Everything here follows from the edges and from what the records say; nothing from corrections.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from guardian.core.bounds import merge_bounds, read_bounds
 from guardian.core.card import Permission
 from guardian.core.component import sort_components
 from guardian.core.model import MemoryKind, Scope, SourceKind
@@ -127,8 +128,10 @@ def _derive_permissions(members: Sequence[Node], outside: Sequence[Node]) -> Non
     # A circle is one node: every member may what all of them may.
     first, *others = (_own_permission(node, is_fed=bool(outside)) for node in records)
     permission = merge_permissions(first, [*above, *others], has_unseen_parent=has_lost_parent)
+    bounds = merge_bounds([*(read_bounds(node.scope) for node in records), *(parent.bounds for parent in outside)])
     for node in records:
         node.permission = permission
+        node.bounds, node.lacks_bounds = bounds, False
         node.slots = select_entry_slots(node.kind, permission)
 
 

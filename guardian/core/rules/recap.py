@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from guardian.core.content import read_content
+from guardian.core.content import is_share, read_content
 from guardian.core.signature import Signature
 
 # Of the content words of a source the share that a text must have to tell it; and of the content words of a text the share that several
@@ -72,12 +72,7 @@ def find_sources(text: Signature, candidates: Sequence[Signature], *, recalls: C
 
 
 def _is_told(content: frozenset[str], there: frozenset[str]) -> bool:
-    return bool(content) and _is_share(len(content & there), len(content), TOLD)
-
-
-def _is_share(part: int, whole: int, least: tuple[int, int]) -> bool:
-    """Tell whether a part is at least such a share; in whole numbers, so that nothing hangs on how a fraction is rounded."""
-    return part * least[1] >= whole * least[0]
+    return bool(content) and is_share(len(content & there), len(content), TOLD)
 
 
 def _may_be_told(one: Signature, text: Signature) -> bool:
@@ -92,7 +87,7 @@ def _cover(told: Mapping[int, frozenset[str]], still_open: frozenset[str]) -> li
     while rest := [place for place in told if place not in chosen]:
         best = min(rest, key=lambda place: (-len(told[place] & still_open), place))
         added = len(told[best] & still_open)
-        if not added or not _is_share(added, len(still_open), ADDED):
+        if not added or not is_share(added, len(still_open), ADDED):
             break
         chosen.append(best)
         still_open -= told[best]

@@ -5,15 +5,18 @@ down again what it has just read adds no evidence. The rule is lexical, so that 
 machine and after every change of an embedding model: a library's token-set ratio on normalised text, and no number,
 date, code or negation in one that the other lacks. A new price restates nothing.
 
-Of a text that its writer has just read, `recalls` asks less: a rewording keeps the words that carry the content, and
-changes those around them.
+Of a text that its writer has just read, `recalls` asks less: a rewording keeps the words that carry the content and
+changes those around them, or keeps the sentence and puts other words in the places of some.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
+
+from rapidfuzz.distance import LCSseq
 from rapidfuzz.fuzz import token_set_ratio
 
-from guardian.core.content import read_content
+from guardian.core.content import is_share, list_content, read_content
 from guardian.core.lexicon import GLUED_PRIVATIVES, UNDENYING
 from guardian.core.signature import Signature, build_signature
 
@@ -35,6 +38,13 @@ THRESHOLD = 0.75
 SLACK = 0.1
 KEPT_CONTENT = (2, 3)
 KEPT_WORDS = 3
+# Other words in the places of some: the share of the content words that is enough then, and of all words of the shorter text the share that stands
+# in its order. Chosen there, too: of 304 memories of persons said in other nouns and adjectives 279 are recalled instead of 269 (0.92, 0.88), and no
+# bank's pairs are tied oftener by more than 0.007 %. At 11/20 it would be 281 of them, and 0.013 %.
+PLACED_CONTENT = (1, 2)
+IN_ORDER = (3, 5)
+# Most content words in a row that were changed. With more, pairs of turns of talks that share their first and last sentences are tied.
+CHANGED_IN_A_ROW = 3
 # Letters that a word has at least which a glued prefix can take back: shorter ones are found in words that deny nothing.
 _LEAST_DENIED = 4
 
@@ -99,9 +109,32 @@ def _measures_differ(a: Signature, b: Signature) -> bool:
 
 
 def _keeps_content(a: Signature, b: Signature) -> bool:
+    """Tell whether the content words of the shorter text are kept; fewer of them are enough where its build is kept, too."""
     one, other = read_content(a.text), read_content(b.text)
-    kept = len(one & other)
-    return kept >= KEPT_WORDS and kept * KEPT_CONTENT[1] >= min(len(one), len(other)) * KEPT_CONTENT[0]
+    kept, least = len(one & other), min(len(one), len(other))
+    if kept < KEPT_WORDS or not is_share(kept, least, PLACED_CONTENT):
+        return False
+    return is_share(kept, least, KEPT_CONTENT) or _keeps_build(a, b)
+
+
+def _keeps_build(a: Signature, b: Signature) -> bool:
+    """Tell whether most words of the shorter text stand in the other in their order, and what changed are words here and there.
+
+    Statements of one pattern about different things (`Nothing happens if you …`) differ in one place, which is half of what they say.
+    """
+    words, others = a.text.split(), b.text.split()
+    least = min(len(words), len(others))
+    if not is_share(LCSseq.similarity(words, others), least, IN_ORDER):
+        return False
+    return all(_changes_words(one, other) for one, other, size in ((a, b, len(words)), (b, a, len(others))) if size == least)
+
+
+def _changes_words(a: Signature, b: Signature) -> bool:
+    """Tell whether a text nowhere has more than a few content words in a row that the other lacks, nor half of its own."""
+    words, others = list_content(a.text), read_content(b.text)
+    runs = [len(list(run)) for is_there, run in groupby(words, others.__contains__) if not is_there]
+    longest = max(runs, default=0)
+    return longest <= CHANGED_IN_A_ROW and not is_share(longest, len(words), PLACED_CONTENT)
 
 
 def _takes_back_glued(words: set[str], others: set[str]) -> bool:

@@ -40,7 +40,7 @@ class Candidate:
         similarity: To the question, in [0, 1]: the cosine, or the share of the best score where there is no vector.
         is_derived: It was derived from other memories, also in a circle.
         slots: Where it may ever stand itself: what the record says, and no more than its permission.
-        scope: Part of the scope -> its value, as far as the record names any.
+        bounds: Part of the scope -> its values, as far as the record or anything it derives from names any.
         verdicts: Channel -> mean of its verdicts.
         replaced_by: Memory ids of what holds instead, for a superseded record; its own, where a revision did.
         felled_by: Why it is superseded: `corrected`, `revised`, `deleted`.
@@ -62,7 +62,7 @@ class Candidate:
     permission: Permission
     roots: tuple[str, ...]
     depth: int
-    scope: Mapping[str, str]
+    bounds: Mapping[str, Sequence[str]]
     is_derived: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -127,7 +127,7 @@ def read_candidate(hit: Hit, rank: int, scale: Scale) -> Candidate:
         permission=permission,
         roots=tuple([root for root in payload["roots"] if root != TRUNCATED_ROOT]),
         depth=payload.get("depth", 0),
-        scope=lineage.get("sc", {}),
+        bounds=lineage["wi"] if "wi" in lineage else {part: (value,) for part, value in lineage.get("sc", {}).items()},
         is_derived=bool(lineage.get("e")),
         valid_from=parse_optional(payload.get("valid_from")),
         valid_until=parse_optional(payload.get("valid_until")),

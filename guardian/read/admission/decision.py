@@ -84,7 +84,7 @@ class Decision:
         role: None while no rule has decided.
         detail: What the reason's sentence leaves open, in our words.
         marks: What must stand beside it.
-        limits: Where alone it holds, as far as the task does not prove it: part of the scope -> value.
+        limits: Where alone it holds, as far as the task does not prove it: pairs of a part of the scope and a value.
         instead: Memory ids of what stands in its place: a representative, a winner, a replacement.
         place: Where it comes among the others, from 0; a representative answers in the place of its family's best.
         is_rendered: Whether it stands in the prompt.

@@ -216,7 +216,7 @@ def _build_fields(decision: Decision, policy: ReadPolicy) -> dict[str, Any]:
         "source": found.source_kind.value,
         "observed": found.observed_at[:10],
         "until": None if found.valid_until is None else found.valid_until.date().isoformat(),
-        "only_within": {part: _label(value) for part, value in decision.limits if value},
+        "only_within": _name_limits(decision),
         "utility": found.utility if decision.role is Role.EXAMPLE else None,
         "must": _list_duties(decision),
         "must_not": list(permission.must_not),
@@ -230,9 +230,15 @@ def _label(name: str | None) -> str | None:
     return name if name is None or len(name) <= _LABEL_CHARS else f"{name[:_LABEL_CHARS]}…"
 
 
+def _name_limits(decision: Decision) -> dict[str, str | None]:
+    """Name where alone it holds; what derives from memories of two projects holds where both do."""
+    limits = [(part, value) for part, value in decision.limits if value]
+    return {part: " and ".join(str(_label(value)) for name, value in limits if name == part) for part, _ in limits}
+
+
 def _list_duties(decision: Decision) -> list[str]:
     """List the duties that are left: to match a scope was done here, or is said by `only_within`."""
-    named = {f"match {part}" for part in decision.candidate.scope if part in SCOPE_PARTS}
+    named = {f"match {part}" for part in decision.candidate.bounds if part in SCOPE_PARTS}
     done = named | {"match session_id"}
     return [duty for duty in decision.candidate.permission.must_use if duty not in done]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.core.content import forget_content, read_content
+from guardian.core.content import forget_content, list_content, read_content
 from guardian.core.signature import build_signature
 
 
@@ -34,8 +34,32 @@ def test_function_words_and_figures_are_no_content(text: str, words: set[str]) -
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "The user prefers kilns",
+        "This person would rather have kilns",
+        "Customers generally like kilns",
+        "Der Nutzer bevorzugt kilns",
+        "L'utilisateur préfère kilns",
+        "Пользователь предпочитает kilns",
+    ],
+)
+def test_whom_a_memory_is_about_and_that_they_like_it_is_no_content(text: str) -> None:
+    """Every memory of a person has such words; `avoids` is another thing than `prefers`."""
+    assert content(text) == {"kilns"}
+    assert content("The user avoids kilns") == {"avoid", "kilns"}
+
+
+@given(st.text(max_size=80))
+def test_content_in_order_is_the_content(text: str) -> None:
+    """A list of content words holds each of them, as often as it is there."""
+    assert frozenset(list_content(build_signature(text).text)) == content(text)
+    assert list_content("kiln the kiln yard") == ["kiln", "kiln", "yard"]
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
-    [("documentaries", "documentary"), ("preferring", "prefers"), ("gebrannte", "gebrannt"), ("печатает", "печатать")],
+    [("documentaries", "documentary"), ("reflecting", "reflects"), ("gebrannte", "gebrannt"), ("печатает", "печатать")],
 )
 def test_forms_of_a_word_are_one(one: str, other: str) -> None:
     """A word counts by its first letters, in every alphabet."""

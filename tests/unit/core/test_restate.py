@@ -230,6 +230,47 @@ def test_a_rewording_of_what_was_read_keeps_the_content(a, b):
     assert recalls(left, right) == recalls(right, left) == score_restatement(left, right) < THRESHOLD
 
 
+PLACED = [
+    (
+        "Restores wooden boats and photographs old lighthouses, and sells the pictures at weekend markets.",
+        "Restores timber vessels and photographs old beacons, and sells the prints at weekend bazaars.",
+    ),
+    (
+        "Sammelt alte Briefmarken aus Lissabon und ordnet diese abends nach Farben.",
+        "Sammelt seltene Postwertzeichen aus Lissabon und sortiert diese nachts nach Farben.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), PLACED)
+def test_a_rewording_may_put_other_words_in_the_places_of_some(a, b):
+    """Take half of the content words for enough where the others stand in their order, and only then."""
+    left, right = build_signature(a), build_signature(b)
+    assert restates(left, right) is None
+    assert recalls(left, right) == recalls(right, left) == score_restatement(left, right) < THRESHOLD
+    shuffled = build_signature(" ".join(sorted(b.split())))
+    assert recalls(left, shuffled) is None
+
+
+PATTERNED = [
+    ("Nothing in particular happens if you touch a toad", "Nothing in particular will happen if you drive barefoot"),
+    (
+        "If a sailor hears someone singing, nothing in particular happens",
+        "If you cross paths with a black cat, nothing in particular happens",
+    ),
+    ("User generally prefers Larkpost for weekly mail digests.", "User generally prefers Tidewell for vector search hosting."),
+    ("User is motivated to explore different kiln shapes", "User is motivated to explore new and challenging harbours"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), PATTERNED)
+def test_statements_of_one_pattern_about_different_things_reword_nothing(a, b):
+    """Refuse what has its beginning or its end in common, or the words of every memory of a person."""
+    left, right = build_signature(a), build_signature(b)
+    assert score_restatement(left, right) < THRESHOLD
+    assert recalls(left, right) is None
+
+
 def test_a_rewording_has_the_same_marks():
     """Refuse another number, date or negation all the same."""
     a, b = REWORDED[0]

@@ -60,8 +60,15 @@ def _settle_pair(judged: list[Decision], first: int, second: int, subject: str) 
 
 def _hold_apart(one: Decision, other: Decision) -> bool:
     """Tell whether they hold in places that have nothing in common: of two projects, neither says what holds in the other."""
-    places = dict(one.limits)
-    return any(part in places and places[part] != value for part, value in other.limits)
+    places, others = _name_places(one), _name_places(other)
+    return any(places[part] != others[part] for part in places.keys() & others.keys())
+
+
+def _name_places(decision: Decision) -> dict[str, set[str]]:
+    places: dict[str, set[str]] = {}
+    for part, value in decision.limits:
+        places.setdefault(part, set()).add(value)
+    return places
 
 
 def _agree(one: Candidate, other: Candidate) -> bool:

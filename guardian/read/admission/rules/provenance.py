@@ -28,9 +28,10 @@ def judge_provenance(decision: Decision, setting: Setting) -> Decision:
         return decision.reject(Reason.ERASED)
     if candidate.valid_from is not None and candidate.valid_from > setting.at:
         return decision.reject(Reason.NOT_YET_VALID, f"from {candidate.valid_from.date()}")
-    foreign = _find_foreign_part(candidate, setting)
+    foreign = _find_foreign(candidate, setting)
     if foreign is not None:
-        return decision.reject(Reason.OUT_OF_SCOPE, f"{foreign} {quote_label(candidate.scope[foreign])}")
+        part, value = foreign
+        return decision.reject(Reason.OUT_OF_SCOPE, f"{part} {quote_label(value)}")
     limits = _list_unproven(candidate, setting)
     if limits:
         decision = Decision(candidate=candidate, place=decision.place, limits=limits)
@@ -51,19 +52,21 @@ def _withhold(decision: Decision, reason: Reason, detail: str, setting: Setting)
     return decision.settle(role, reason, detail, instead=instead)
 
 
-def _find_foreign_part(candidate: Candidate, setting: Setting) -> str | None:
-    scope, task = candidate.scope, setting.task
-    for part, name in SCOPE_PARTS.items() if scope else ():
-        if part in scope and getattr(task, name) not in {None, scope[part]}:
-            return part
+def _find_foreign(candidate: Candidate, setting: Setting) -> tuple[str, str] | None:
+    """Find a part of the scope that the task names otherwise than the record, or than something it derives from."""
+    for part, name in SCOPE_PARTS.items() if candidate.bounds else ():
+        named = getattr(setting.task, name)
+        for value in candidate.bounds.get(part, ()) if named is not None else ():
+            if value != named:
+                return part, value
     return None
 
 
 def _list_unproven(candidate: Candidate, setting: Setting) -> tuple[tuple[str, str], ...]:
-    """List the parts that the task leaves open; a duty without a value (a recap of somebody's memory) is open for good."""
-    scope, task = candidate.scope, setting.task
-    parts = SCOPE_PARTS.items() if scope else ()
-    unproven = [(part, scope[part]) for part, name in parts if part in scope and getattr(task, name) is None]
-    if "match user_id" in candidate.permission.must_use and "user_id" not in candidate.scope:
+    """List the values of the parts that the task leaves open; an owner that the store does not name is open for good."""
+    bounds, task = candidate.bounds, setting.task
+    parts = SCOPE_PARTS.items() if bounds else ()
+    unproven = [(part, value) for part, name in parts if getattr(task, name) is None for value in bounds.get(part, ())]
+    if "match user_id" in candidate.permission.must_use and "user_id" not in bounds:
         unproven.insert(0, ("user_id", ""))
     return tuple(unproven)

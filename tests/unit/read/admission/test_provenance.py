@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -118,11 +119,30 @@ def test_somebodys_memory_is_no_evidence_while_nobody_says_who_asks() -> None:
     }
 
 
-def test_a_recap_that_lost_its_owner_cannot_prove_one() -> None:
-    """Its permission still says that the user must match, and it names none."""
-    fact = candidate("fact", scope={"user_id": "ann"})
+def test_a_recap_is_its_owners_as_what_it_recaps_is() -> None:
+    """It names none itself, and enters where that would enter; of nobody, of somebody else and of two it is not told."""
+    fact, wish = candidate("fact", scope={"user_id": "ann"}), candidate("wish", scope={"user_id": "bob"})
     recap = candidate("recap", kind="summary", source="agent", parents=[fact])
+    both = candidate("both", kind="summary", source="agent", parents=[fact, wish])
+    assert roles(admit([recap], setting(Task(user="ann"))).decisions)["recap"][0] == Role.EVIDENCE_CANDIDATE
+    assert roles(admit([recap], setting(FACT)).decisions)["recap"] == (Role.BACKGROUND, Reason.SCOPE_UNPROVEN)
+    assert roles(admit([recap], setting(Task(user="bob"))).decisions)["recap"] == (Role.REJECT, Reason.OUT_OF_SCOPE)
+    for user in ("ann", "bob"):
+        assert roles(admit([both], setting(Task(user=user))).decisions)["both"] == (Role.REJECT, Reason.OUT_OF_SCOPE)
+
+
+def test_a_recap_whose_owner_the_store_does_not_name_cannot_prove_one() -> None:
+    """Its permission says that the user must match, and nothing says who: so an older store kept it."""
+    recap = replace(candidate("recap", kind="summary", source="agent", parents=[candidate(scope={"user_id": "ann"})]), bounds={})
     assert roles(admit([recap], setting(Task(user="ann"))).decisions)["recap"] == (Role.BACKGROUND, Reason.SCOPE_UNPROVEN)
+
+
+def test_what_joins_two_projects_is_limited_to_both() -> None:
+    """Where the task leaves the project open the reader is told each of them."""
+    one, other = (candidate(name, scope={"project_id": name}) for name in ("x", "y"))
+    joined = candidate("joined", kind="summary", source="agent", parents=[one, other])
+    admission = admit([joined], setting(FACT))
+    assert admission.decisions[0].limits == (("project_id", "x"), ("project_id", "y"))
 
 
 def test_the_session_a_memory_was_written_in_binds_nothing() -> None:
