@@ -108,6 +108,7 @@ async def test_an_interrupted_refresh_goes_on(shell: Shell, server: ChatServer) 
     while len(server.questions) < 18:
         assert process.returncode is None
         await asyncio.sleep(0.02)
+    server.latency_s = 3_000.0  # what is asked from now on is in the air when the signal comes
     process.send_signal(signal.SIGINT)
     await asyncio.wait_for(process.wait(), 60)
     assert process.returncode == 130
