@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.brokers", "tests.monitoring", "tests.postgres_server"]
+pytest_plugins = ["tests.brokers", "tests.monitoring", "tests.postgres_server", "tests.sharing"]
 
 # Other work shares the machine: a slow example is no failure.
 settings.register_profile("guardian", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,6 +26,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} needs Apache Kafka and CI is set: {report.longrepr}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests that passed have to tell: figures under the property `told`, from whichever process they come."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "told":
+                terminalreporter.section(report.nodeid, sep="-")
+                terminalreporter.write_line(str(value))
 
 
 @pytest.fixture
