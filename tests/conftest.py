@@ -17,6 +17,9 @@ pytest_plugins = ["tests.brokers", "tests.monitoring", "tests.postgres_server", 
 settings.register_profile("guardian", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("guardian")
 
+# Least room in memory for the folders of all tests that run at a time; one that fails keeps its folder, the others give theirs back.
+ROOM_BYTES = 4_000_000_000
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
@@ -37,12 +40,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(str(value))
 
 
-@pytest.fixture
-def fast_path(tmp_path: Path) -> Iterator[Path]:
-    """Give a directory in memory where there is room: flushes of a hundred small stores take minutes on a busy disk."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Lay the folders of tests into memory where there is room: stores flush after every batch, and a busy disk makes that minutes."""
     shm = Path("/dev/shm")
-    if not shm.is_dir() or shutil.disk_usage(shm).free < 2_000_000_000:
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=shm) as path:
+    is_chosen = config.option.basetemp is not None or "PYTEST_DEBUG_TEMPROOT" in os.environ
+    if not is_chosen and shm.is_dir() and shutil.disk_usage(shm).free > ROOM_BYTES:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(shm)
+
+
+@pytest.fixture
+def fast_path(tmp_path: Path) -> Path:
+    """Give a folder apart to what makes a hundred small stores."""
+    path = tmp_path / "fast"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """Give a folder on a disk to what needs gigabytes of it."""
+    with tempfile.TemporaryDirectory(prefix="guardian-", ignore_cleanup_errors=True) as path:
         yield Path(path)

@@ -46,8 +46,8 @@ async def build_stage(broker: KafkaBroker, tmp_path: Path) -> AsyncIterator[Buil
     """Give what builds a stage; at the end no process is left."""
     stages: list[Stage] = []
 
-    def build(kind: StoreKind = StoreKind.EMBEDDED, **sections: Any) -> Stage:
-        stages.append(Stage(bootstrap=broker.bootstrap, folder=tmp_path, kind=kind, **sections))
+    def build(kind: StoreKind = StoreKind.EMBEDDED, *, folder: Path = tmp_path, **sections: Any) -> Stage:
+        stages.append(Stage(bootstrap=broker.bootstrap, folder=folder, kind=kind, **sections))
         return stages[-1]
 
     yield build
@@ -154,17 +154,17 @@ async def test_a_store_in_trouble_costs_nothing(build_stage: BuildStage) -> None
     await expect_right(stage, life)
 
 
-async def test_a_full_disk_is_waited_for(build_stage: BuildStage, tmp_path: Path) -> None:
+async def test_a_full_disk_is_waited_for(build_stage: BuildStage, disk_path: Path) -> None:
     """Below `min_free_bytes` nothing is written, nothing acknowledged and nothing dies; with room again it goes on by itself."""
-    free = shutil.disk_usage(tmp_path).free
+    free = shutil.disk_usage(disk_path).free
     if free < 3 * 1024 * MIB:
         pytest.skip("less than 3 GiB of free disk")
-    stage = build_stage(store={"min_free_bytes": free - 1024 * MIB})
+    stage = build_stage(folder=disk_path, store={"min_free_bytes": free - 1024 * MIB})
     await stage.set_up()
     life = stage.start_worker()
     await send(stage, list(iter_records(33, 100)))
     await stage.wait_until_done()
-    filler = tmp_path / "filler"
+    filler = disk_path / "filler"
     with filler.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 2 * 1024 * MIB)
     done = await count_committed(stage)
