@@ -51,6 +51,8 @@ class Shell:
         return await asyncio.create_subprocess_exec(
             sys.executable, "-m", "guardian", *arguments, "--store", "bank", cwd=self.folder,
             env=self.environment | settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            # Whoever runs tests in the background has SIGINT ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
 
     async def run(self, *arguments: str, code: int = 0, **settings: str) -> str:
