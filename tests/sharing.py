@@ -44,6 +44,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return min(cores + _WORKERS_BEYOND_CORES, _MOST_WORKERS)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Take from a process that is one of several what its parent's readline left it: a width of the terminal, which there is none of."""
+    if hasattr(config, "workerinput"):
+        for name in ("COLUMNS", "LINES"):
+            os.environ.pop(name, None)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Bring the longest pieces to the front, where this process is one of several."""
