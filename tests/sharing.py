@@ -27,8 +27,10 @@ PIECES = {"kafka_broker": "kafka", "open_sentence_transformers": "model"}
 # The longest first, all others after them. What is missing here may cost time at the end of a run, and nothing else.
 LONGEST: tuple[str, ...] = (
     "kafka",
-    "tests/simulation/test_simulation.py",
     "tests/chaos/test_faults.py",
+    "tests/simulation/test_simulation.py",
+    "tests/integration/test_cli.py",
+    "tests/property/test_laws.py",
 )
 # Tests that wait for brokers, timers and children leave a core idle now and then; more workers than that only cost memory.
 _WORKERS_BEYOND_CORES = 1
