@@ -8,6 +8,8 @@ FULL := $(VENV)/.full
 FUZZ := $(VENV)/.fuzz
 # GUARDIAN_REAL_DATA in the environment names a folder of real exports for the tests that read them.
 export HF_HUB_OFFLINE ?= 1
+# Some machines forbid Python to keep bytecode; then each of the hundreds of commands that tests run compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check format lint types imports schemas dashboards bench simulate fuzz chaos soak clean help
 
@@ -33,9 +35,11 @@ $(FUZZ): pyproject.toml | $(BIN)/python
 demo: $(LIGHT) ## Set up the light environment and run the coffee-shop story through broker, worker and store.
 	@$(BIN)/guardian demo
 
+# As many as there are cores, and one more; PROCESSES=0 runs the tests in one, as `python -m pytest tests` does.
+PROCESSES ?= auto
 test: $(FULL) ## Set up the full environment and run everything CI runs.
 	@$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 
 check: lint types imports schemas dashboards ## Format, lint, types, import floors, drift of schemas and dashboards.
 

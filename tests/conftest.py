@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.brokers", "tests.monitoring", "tests.postgres_server"]
+pytest_plugins = ["tests.brokers", "tests.monitoring", "tests.postgres_server", "tests.sharing"]
 
 # Other work shares the machine: a slow example is no failure.
 settings.register_profile("guardian", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("guardian")
+
+# Least room in memory for the folders of all tests that run at a time; one that fails keeps its folder, the others give theirs back.
+ROOM_BYTES = 4_000_000_000
 
 
 @pytest.hookimpl(wrapper=True)
@@ -28,12 +31,33 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-@pytest.fixture
-def fast_path(tmp_path: Path) -> Iterator[Path]:
-    """Give a directory in memory where there is room: flushes of a hundred small stores take minutes on a busy disk."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests that passed have to tell: figures under the property `told`, from whichever process they come."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "told":
+                terminalreporter.section(report.nodeid, sep="-")
+                terminalreporter.write_line(str(value))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lay the folders of tests into memory where there is room: stores flush after every batch, and a busy disk makes that minutes."""
     shm = Path("/dev/shm")
-    if not shm.is_dir() or shutil.disk_usage(shm).free < 2_000_000_000:
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=shm) as path:
+    is_chosen = config.option.basetemp is not None or "PYTEST_DEBUG_TEMPROOT" in os.environ
+    if not is_chosen and shm.is_dir() and shutil.disk_usage(shm).free > ROOM_BYTES:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(shm)
+
+
+@pytest.fixture
+def fast_path(tmp_path: Path) -> Path:
+    """Give a folder apart to what makes a hundred small stores."""
+    path = tmp_path / "fast"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """Give a folder on a disk to what needs gigabytes of it."""
+    with tempfile.TemporaryDirectory(prefix="guardian-", ignore_cleanup_errors=True) as path:
         yield Path(path)

@@ -10,7 +10,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
+from guardian.stream.broker.process import choose_port
 
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin")
 _PATIENCE_S = 60.0
@@ -63,9 +64,7 @@ def run_postgres() -> Iterator[Postgres]:
         try:
             cluster = ("-D", "cluster", "-U", "boss", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
             subprocess.run([programs / "initdb", *cluster], check=True, stdout=log, stderr=log, **run)
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            port = choose_port()
             options = (
                 f"port={port}",
                 "listen_addresses=127.0.0.1",

@@ -19,6 +19,7 @@ from guardian.serve.rate import RateLimit
 from guardian.serve.server import HttpServer, bind_socket
 from guardian.settings import KeySettings, ReadSettings, ServeSettings, Settings, StoreSettings
 from guardian.wiring import build_keyring, open_access
+from tests.integration.worker_rig import PATIENCE_S, wait_until
 
 SECRETS = {name: f"the-secret-of-{name}-is-long-enough" for name in ("agent", "tool", "reviewer", "other")}
 KEYS = {
@@ -105,7 +106,7 @@ async def running(
         server = HttpServer(build_app(wrap(access), keyring, limits=limits, rate=rate), stop_s=5)
         task = asyncio.create_task(server.serve(sockets=[bound]))
         try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=30) as client:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=PATIENCE_S) as client:
                 await wait_until_live(client)
                 yield Service(client, server, settings)
         finally:
@@ -116,10 +117,11 @@ async def running(
 
 async def wait_until_live(client: httpx.AsyncClient) -> None:
     """Wait until a service answers."""
-    for _ in range(200):
+
+    async def is_live() -> bool:
         try:
-            if (await client.get("/livez")).status_code == 200:
-                return
+            return (await client.get("/livez")).status_code == 200
         except httpx.TransportError:
-            await asyncio.sleep(0.05)
-    raise AssertionError("the service does not answer")
+            return False
+
+    await wait_until(is_live, what="the service to answer")

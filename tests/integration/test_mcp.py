@@ -206,7 +206,7 @@ def test_it_stops_when_it_is_told_to(stopping: signal.Signals | None, fast_path:
                 process.stdin.close()
             else:
                 process.send_signal(stopping)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
             process.wait()

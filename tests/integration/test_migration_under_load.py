@@ -39,12 +39,14 @@ async def rig(kafka_broker: Any, tmp_path: Path) -> Rig:
     return rig
 
 
-async def produce_slowly(rig: Rig, events: list[dict[str, Any]], sent: list[int]) -> None:
-    """Send events one by one with a little pause after each, and keep count."""
+async def produce_slowly(rig: Rig, events: list[dict[str, Any]], sent: list[int], is_switched: asyncio.Event) -> None:
+    """Send events one by one with a little pause after each, and keep count; the last third waits until there is a new collection."""
     producer = AIOKafkaProducer(bootstrap_servers=rig.bootstrap, acks="all")
     await producer.start()
     try:
         for event in events:
+            if len(sent) > len(events) * 2 / 3:
+                await is_switched.wait()
             await producer.send_and_wait(rig.events_topic, orjson.dumps(event), key=str(event["space"]).encode())
             sent.append(1)
             await asyncio.sleep(0.01)
@@ -62,13 +64,15 @@ async def test_a_running_worker_is_stopped_by_the_switch_and_its_successor_loses
         return QdrantStore(client, collection="c", identity=IDENTITY, has_indexes=False, closes_client=False)
 
     sent: list[int] = []
-    producing = asyncio.create_task(produce_slowly(rig, events, sent))
+    is_switched = asyncio.Event()
+    producing = asyncio.create_task(produce_slowly(rig, events, sent, is_switched))
     former = build_worker(settings, build_store())
     async with running(former) as run:
         await wait_until(lambda: former.metrics.events.labels("applied")._value.get() > len(events) / 4, what="some events")
         generations = QdrantGenerations(client, alias="c", has_indexes=False, settle_s=0.5)
         assert (await migrate(generations, None, observe=observe)).is_switched
-        assert len(sent) < len(events), "the migration came after the stream, so the test shows nothing"
+        assert len(sent) < len(events)
+        is_switched.set()
         assert await asyncio.wait_for(asyncio.shield(run), PATIENCE_S) == 2
     assert isinstance(former.ending.cause, ConfigError)
     assert "given up" in str(former.ending.cause)

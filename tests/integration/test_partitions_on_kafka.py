@@ -53,11 +53,15 @@ def list_keyed(rig: Rig) -> set[str]:
 
 
 class Stream:
-    """Produces events one by one; to the two partitions of the old view until `old_until` of them are sent."""
+    """Produces events one by one, to the two partitions of the old view until `old_until` of them are sent.
+
+    The second half waits for `may_go_on`: a raise takes as long as the broker takes.
+    """
 
     def __init__(self, rig: Rig, events: list[dict[str, Any]]) -> None:
         self.sent = 0
         self.old_until = len(events)
+        self.may_go_on = asyncio.Event()
         self._rig, self._events = rig, events
 
     async def run(self) -> None:
@@ -66,6 +70,8 @@ class Stream:
         await producer.start()
         try:
             for event in self._events:
+                if self.sent > len(self._events) / 2:
+                    await self.may_go_on.wait()
                 space = str(event["space"])
                 partition = choose_partition(space, (0, 1)) if self.sent < self.old_until else None
                 await producer.send_and_wait(self._rig.events_topic, orjson.dumps(event), key=space.encode(), partition=partition)
@@ -96,6 +102,7 @@ async def raise_in_the_midst(rig: Rig, settings: Any, events: list[dict[str, Any
     assert raised == dict.fromkeys(list_keyed(rig), 2)
     stream.old_until = stream.sent + 20  # these are sent to where their spaces do not live any more
     assert stream.old_until < len(events)
+    stream.may_go_on.set()
     await asyncio.wait_for(task, PATIENCE_S)
     group = f"{settings.kafka.group}.guard"
     await asyncio.wait_for(wait_worked_off(options, topic=rig.events_topic, group=group, observe=seen.append), PATIENCE_S)

@@ -353,7 +353,7 @@ async def test_what_goes_wrong_inside_costs_one_request_and_tells_nothing(
 ) -> None:
     """The answer names the mend; neither answer nor log quotes what the error quoted."""
     caplog.set_level(logging.INFO)
-    limits = Limits(timeout_s=0.5)
+    limits = Limits(timeout_s=0.5) if error is None else LIMITS
     async with running(build_settings(fast_path), limits=limits, wrap=lambda access: _Slow(access, error)) as service:
         response = await service.call("POST", SEARCH, {"text": "beans"})
         assert code_of(response, status) == code

@@ -163,9 +163,11 @@ async def test_all_callers_share_one_budget(fast_path: Path, server: ChatServer)
 
 async def test_an_answer_has_more_time_than_other_requests_and_not_for_ever(fast_path: Path, server: ChatServer) -> None:
     """A question that was given up is counted, and its tokens are free again."""
-    limits = Limits(timeout_s=0.6, answer_timeout_s=4.0)
-    async with running(build_answering(fast_path, server, tokens_per_day=8_000), limits=limits) as service:
+    settings = build_answering(fast_path, server, tokens_per_day=8_000)
+    async with running(settings) as service:
         await write_price(service)
+    limits = Limits(timeout_s=0.6, answer_timeout_s=5.0)
+    async with running(settings, limits=limits) as service:
         server.latency_s = 0.4
         assert (await ask(service))["standing"] == "unverified"  # two questions, longer than any other request may take
         server.faults.append(hang(server))

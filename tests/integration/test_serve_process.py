@@ -28,6 +28,7 @@ from guardian.serve.server import bind_socket, serve_http
 from guardian.telemetry.log import configure_logging
 from guardian.wiring import open_access
 from tests.integration.serve_rig import Service, build_settings, running
+from tests.integration.worker_rig import PATIENCE_S, wait_until
 
 CONTEXT, MEMORIES = "/v1/spaces/shop/context", "/v1/spaces/shop/memories"
 ROOT = Path(__file__).parents[2]
@@ -129,11 +130,11 @@ async def _write_slowly(client: httpx.AsyncClient, go: asyncio.Event) -> httpx.R
 
 async def _wait_until_in_hand(client: httpx.AsyncClient) -> None:
     """Wait until the service has another request in hand than this very look."""
-    for _ in range(400):
-        if "guardian_requests_in_hand 2.0" in (await client.get("/metrics")).text:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("the request did not arrive")
+
+    async def is_in_hand() -> bool:
+        return "guardian_requests_in_hand 2.0" in (await client.get("/metrics")).text
+
+    await wait_until(is_in_hand, what="the request to arrive")
 
 
 async def test_a_process_that_is_told_to_stop_answers_what_it_has_in_hand(tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ async def test_a_process_that_is_told_to_stop_answers_what_it_has_in_hand(tmp_pa
         process = _start(tmp_path, "--port", "0", GUARDIAN_STORE__PATH="store")
         try:
             url, go = f"http://127.0.0.1:{await asyncio.to_thread(_read_port, process)}", asyncio.Event()
-            async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+            async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S) as client:
                 assert (await client.get(f"{MEMORIES}/m")).status_code == expected
                 pending = asyncio.create_task(_write_slowly(client, go))
                 await _wait_until_in_hand(client)
@@ -150,7 +151,7 @@ async def test_a_process_that_is_told_to_stop_answers_what_it_has_in_hand(tmp_pa
                 await asyncio.sleep(0.2)
                 go.set()
                 assert (await pending).status_code == 202
-            assert await asyncio.to_thread(process.wait, 30) == 0
+            assert await asyncio.to_thread(process.wait, PATIENCE_S) == 0
         finally:
             process.kill()
             process.communicate()
@@ -164,7 +165,7 @@ async def test_who_connects_on_its_word_gets_through(fast_path: Path) -> None:
     class Visitor(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if "serve.started" in str(record.msg):
-                with socket.create_connection(bound.getsockname(), timeout=5):
+                with socket.create_connection(bound.getsockname(), timeout=PATIENCE_S):
                     answered.set_result(True)
 
     visitor, log = Visitor(), logging.getLogger("guardian.serve.server")
@@ -174,7 +175,7 @@ async def test_who_connects_on_its_word_gets_through(fast_path: Path) -> None:
             bound = bind_socket("127.0.0.1", 0)
             limits = Limits()
             serving = asyncio.create_task(serve_http(build_app(access, Keyring([]), limits=limits), bound, stop_s=1))
-            done, _ = await asyncio.wait({serving, answered}, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({serving, answered}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
             assert answered in done
             serving.cancel()
             with suppress(asyncio.CancelledError):

@@ -80,7 +80,7 @@ async def test_a_broker_that_is_away_is_told_and_nothing_is_taken_for_sent(tmp_p
     with EmbeddedBroker() as broker:
         rig = Rig(bootstrap=broker.bootstrap, folder=tmp_path, session_timeout_s=2.0)
         await rig.create_topics()
-        settings = rig.build_settings(kafka={"request_timeout_s": 1.0})
+        settings = rig.build_settings(kafka={"request_timeout_s": 5.0})
         async with open_producer(settings) as producer:
             access = build_access(settings, store, None, producer)
             assert (await access.write(AGENT, "shop", write("m", "Beans"))).state == "sent"

@@ -205,7 +205,7 @@ async def test_killed_in_mid_load_nothing_is_lost(rig: Rig) -> None:
     """Killed twice without warning and started again, the embedded store holds what the pipeline alone would have made."""
     await rig.create_topics("chat")
     events = tell_story(spaces=3, length=40)
-    settings = rig.build_settings(kafka={"ingress_topics": (f"{rig.prefix}chat",)}, limits={"batch_events": 3})
+    settings = rig.build_settings(kafka={"ingress_topics": (f"{rig.prefix}chat",)}, limits={"batch_events": 1})
     await rig.produce("chat", events[: len(events) // 2], keyed=False)
     await rig.produce("guardian.events", events[len(events) // 2 :])
     for life in range(2):

@@ -46,7 +46,7 @@ PROGRAM = (
     "sys.exit(run_worker(load_settings()))\n"
 )
 # Longest wait for anything: generous, as other work shares the machine; reached only by a failing test.
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 @dataclass

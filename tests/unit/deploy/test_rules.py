@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def run(*command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@cache
 def load_rule_tests() -> list[dict[str, Any]]:
     """Load the checks of all rule tests: alert, time and what is expected, with the number of the test."""
     tests = [test for path in sorted(RULE_TESTS.glob("*.yml")) for test in yaml.safe_load(path.read_text())["tests"]]
