@@ -16,11 +16,12 @@ out = Console(highlight=False, markup=False, emoji=False)
 err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 # Characters that steer a terminal or hide text: controls, marks that turn the direction of what follows, and what is there without being
-# seen (blanks of no width, tags, fillers, selectors), which whoever copies a line copies, too. Joiners and the two selectors of emoji
+# seen (blanks of no width, tags, fillers, selectors, private characters), which whoever copies a line copies, too. Joiners and the two selectors of emoji
 # stay: Persian, Hindi and families need them.
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    "\u2060-\u206f\u2800\u3164\ue000-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
 
 # The same, and what ends or moves a line, which is no fault in a text of several.

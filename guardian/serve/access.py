@@ -7,6 +7,7 @@ whether it exists. HTTP, MCP and the examples stand on this.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from guardian.core.moment import format_time
 from guardian.core.needs import Needs
 from guardian.core.point import PointKind
 from guardian.core.policy import GOLD, Policy
+from guardian.core.script import is_hidden
 from guardian.embed.port import Embedder
 from guardian.errors import DependencyError
 from guardian.ports import Store
@@ -241,7 +243,7 @@ class Access:
             raise ProblemError(
                 422, "context_id_bad", "that is no id of a context.", "send the id that the context was given with."
             )
-        if asked.judged_by.strip().casefold() == GOLD and Right.CORRECT not in key.may:
+        if _reads_as_gold(asked.judged_by) and Right.CORRECT not in key.may:
             raise ProblemError(
                 403,
                 "may_not_judge_gold",
@@ -341,6 +343,12 @@ def check_id(value: str, name: str) -> None:
             f"{name} is empty, longer than {_MAX_ID_CHARS} characters, or holds NUL.",
             "send an id of that form.",
         )
+
+
+def _reads_as_gold(channel: str) -> bool:
+    """Tell whether a channel's name looks like that of the truth, in whatever letters and with whatever unseen between them."""
+    seen = "".join(char for char in unicodedata.normalize("NFKC", channel) if not is_hidden(char))
+    return seen.strip().casefold() == GOLD
 
 
 def _name_written(event: Event) -> str | None:
