@@ -28,6 +28,7 @@ from guardian.read import Admission, Calibrator, Task
 from guardian.read.explain import explain
 from guardian.read.retrieve import Question, retrieve
 from guardian.read.stage.evidence import Evidence
+from guardian.read.stage.standing import still_stands
 from guardian.read.task.turn import resolve_question
 from guardian.serve import answer
 from guardian.serve.answering import Answerer
@@ -52,6 +53,8 @@ from guardian.telemetry.serve import ServeMetrics
 
 # Contexts whose given memories are remembered, so that an outcome that used others is seen; 200 bytes each.
 _REMEMBERED = 10_000
+# Times a question is answered whose memories change while the model writes; each costs its tokens.
+_ANSWER_TRIES = 2
 _MAX_ID_CHARS = 1_024
 _CONTEXT_ID = re.compile(r"[0-9a-f]{32}")
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -113,7 +116,7 @@ class Access:
         """Have a model answer a question from what memory may say to it, and from what the caller has at hand.
 
         Raises:
-            ProblemError: The key may not, no model is set here, or too many answers are in hand.
+            ProblemError: The key may not, no model is set here, too many answers are in hand, or memory changed meanwhile, twice.
             DependencyError: The store is away; a model that is away is a fallback.
             ConfigError: The model will never answer.
         """
@@ -135,11 +138,21 @@ class Access:
             self._answering -= 1
 
     async def _answer(self, answerer: Answerer, space: str, asked: AnswerRequest) -> AnswerReply:
-        admission = await self._admit(space, asked)
+        """Answer from what still stands when the model is done: what fell or was erased meanwhile is not told."""
         evidence = [Evidence(source=one.source, text=one.text) for one in asked.evidence]
         meant = resolve_question(asked.question, asked.turns)
-        found = await answerer.answer(self.store, admission, meant, evidence=evidence, with_trace=asked.trace)
-        return build_answer(found, answer.build_context(admission))
+        for _ in range(_ANSWER_TRIES):
+            admission = await self._admit(space, asked)
+            found = await answerer.answer(self.store, admission, meant, evidence=evidence, with_trace=asked.trace)
+            if await still_stands(self.store, admission):
+                return build_answer(found, answer.build_context(admission))
+        raise ProblemError(
+            503,
+            "memory_changed",
+            "memories that the answer rests on were corrected or erased while it was written.",
+            "ask again.",
+            retry_after_s=RETRY_AWAY_S,
+        )
 
     async def _admit(self, space: str, asked: ContextRequest) -> Admission:
         task = Task(**asked.task.model_dump())
