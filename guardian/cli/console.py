@@ -38,8 +38,8 @@ STATUS_STYLES = {
 
 
 def say_error(message: str) -> None:
-    """Print an error to stderr."""
-    err.print(Text("guardian: ", style="bold red") + Text(message), soft_wrap=True)
+    """Print an error to stderr; names of files and memories in it steer nothing."""
+    err.print(Text("guardian: ", style="bold red") + Text(str(clean(message))), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -10,7 +10,7 @@ import orjson
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, out, print_json, shorten, style_status
+from guardian.cli.console import clean, clean_name, out, print_json, shorten, style_status
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.embed.port import Embedder
 from guardian.ports import Hit, Store
@@ -44,7 +44,7 @@ def search(
     if as_json:
         print_json(rows)
         return
-    out.print(build_table(rows) if rows else f"Nothing in '{space}' answers.")
+    out.print(build_table(rows) if rows else f"Nothing in '{clean_name(space)}' answers.")
 
 
 async def _search(question: Question, place: str | None) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from guardian.cli.console import clean, clean_name, print_json, shorten
+from guardian.cli.console import clean, clean_name, print_json, say_error, shorten
 
 HOSTILE = {
     "escape sequence": "\x1b[2Jgone",
@@ -38,6 +38,13 @@ def test_json_for_programs_is_safe_on_a_terminal(text: str, capsys: pytest.Captu
     printed = capsys.readouterr().out
     assert json.loads(printed) == {"text": text}
     assert printed.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_an_error_names_what_it_is_about_and_no_more(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files and memories are named by whoever made them."""
+    say_error(f"{text} is no memory")
+    assert capsys.readouterr().err.strip().isprintable()
 
 
 @pytest.mark.parametrize(
