@@ -295,4 +295,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Usage: python examples/langgraph_store.py FOLDER")
     main(Path(sys.argv[1]))

@@ -348,4 +348,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Usage: python examples/mem0_facade.py FOLDER")
     main(Path(sys.argv[1]))

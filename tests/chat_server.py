@@ -154,6 +154,15 @@ def refuse(status: int, *, retry_after: str | None = None, **error: Any) -> Faul
     return fault
 
 
+def redirect(status: int, location: str) -> Fault:
+    """Answer that it is elsewhere."""
+
+    async def fault(request: web.Request, question: Question) -> web.StreamResponse:
+        return web.Response(status=status, headers={"Location": location})
+
+    return fault
+
+
 def say(text: str) -> Fault:
     """Answer in the protocol with another text, whatever was asked."""
 

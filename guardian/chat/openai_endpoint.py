@@ -136,6 +136,10 @@ class OpenAIChat:
         status = exc.status_code
         if status == _LIMITED:
             return LaterError(f"model {self._model!r} answered 429 after all retries", wait_s=_read_wait(exc))
+        if 300 <= status < 400:
+            return self._away(
+                f"answered {status}: it is elsewhere, and memories are sent to no address but {self._section}__BASE_URL"
+            )
         if status in _AWAY or (status >= 500 and status not in _REFUSED):
             return self._away(f"answered {status} after all retries")
         if status in _REFUSED:
@@ -193,7 +197,7 @@ def build_openai_chat(
         ConfigError: The extra is not installed, or the address is none.
     """
     try:
-        from openai import AsyncOpenAI  # noqa: PLC0415 - an extra
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise ConfigError(
             "Asking an OpenAI-compatible endpoint needs the extra `openai`, which is not installed.",
@@ -209,7 +213,15 @@ def build_openai_chat(
     key = _NO_KEY if api_key is None else api_key.get_secret_value()
     # Else OPENAI_CUSTOM_HEADERS could replace the key.
     headers = {"Authorization": f"Bearer {key}"}
-    client = AsyncOpenAI(base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries, default_headers=headers)
+    client = AsyncOpenAI(
+        base_url=base_url,
+        api_key=key,
+        timeout=timeout_s,
+        max_retries=max_retries,
+        default_headers=headers,
+        # What is asked holds memories: it goes to the address that was set, and an endpoint sends it to no other.
+        http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+    )
     # The client fills these from its own environment names; settings here come by argument only.
     client.organization = None
     client.project = None
@@ -240,7 +252,7 @@ def read_reply(body: bytes, *, model: str) -> ChatReply:
 
 def _read_count(usage: object, name: str) -> int:
     count = usage.get(name) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) and count > 0 else 0
+    return count if type(count) is int and count > 0 else 0
 
 
 def _read_wait(exc: APIStatusError) -> float | None:

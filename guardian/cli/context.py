@@ -86,9 +86,9 @@ def _read_time(text: str | None) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as exc:
-        raise typer.BadParameter(f"{text} is no RFC 3339 time.") from exc
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as exc:
+        raise typer.BadParameter(f"{clean_name(text)} is no RFC 3339 time of the years 1 to 9999 in UTC.") from exc
 
 
 def clean_prompt(text: str) -> str:

@@ -154,9 +154,9 @@ def read_since(text: str | None) -> datetime | None:
         if ago is not None:
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as exc:
         raise ConfigError(f"--since {clean(text)}: no time.", mend="write 30d, 12h, 90m, or 2026-03-01T00:00:00Z.") from exc
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def read_stand_in(channel: str | None, sensitivity: float | None, specificity: float | None) -> StandIn | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
 import typer
 from rich.table import Table
 
-from guardian.cli.console import clean, out, print_json, shorten, style_status
+from guardian.cli.console import clean, clean_name, out, print_json, shorten, style_status
 from guardian.cli.opening import JsonOption, StoreOption, opened_store
 from guardian.embed.port import Embedder
 from guardian.ports import Hit, Store
@@ -27,16 +28,23 @@ def search(
     every: Annotated[bool, typer.Option("--every", help="All records of a family, not one that stands for them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Search a space as an agent would: nothing superseded, one record a family.
+    """Search a space as an agent would: nothing superseded, nothing that does not hold now, one record a family.
 
     Dense and BM25 results are fused by reciprocal rank where the store has vectors; else BM25 alone answers.
     """
-    question = Question(space=space, text=text, limit=limit, with_history=history, per_family=None if every else 1)
+    question = Question(
+        space=space,
+        text=text,
+        limit=limit,
+        with_history=history,
+        per_family=None if every else 1,
+        at=None if history else datetime.now(UTC),
+    )
     rows = asyncio.run(_search(question, store))
     if as_json:
         print_json(rows)
         return
-    out.print(build_table(rows) if rows else f"Nothing in '{space}' answers.")
+    out.print(build_table(rows) if rows else f"Nothing in '{clean_name(space)}' answers.")
 
 
 async def _search(question: Question, place: str | None) -> list[dict[str, Any]]:

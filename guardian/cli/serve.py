@@ -31,7 +31,7 @@ def serve(
 
 
 def mcp(store: StoreOption = None) -> None:
-    """Serve memory to a model over MCP, on standard input and output: search, explain, history, and correct.
+    """Serve memory to a model over MCP, on standard input and output: search, explain, history, correct, and answer where a model is set.
 
     What it may do is what the key of `GUARDIAN_SERVE__MCP_KEY` may; without one it reads. No argument of the model's changes that.
     """

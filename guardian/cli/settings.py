@@ -33,16 +33,22 @@ def settings(
     out.print(table)
 
 
-def iter_settings(model: BaseModel, prefix: str = "GUARDIAN_") -> Iterator[tuple[str, Any, str]]:
-    """Give (environment name, value, meaning) of each setting, sections opened."""
+def iter_settings(model: BaseModel, prefix: str = "GUARDIAN_", heading: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Give (environment name, value, meaning) of each setting, sections opened.
+
+    Args:
+        model: The settings, or a section of them.
+        prefix: Of the section's environment names.
+        heading: Of the section in guardian.toml, with its dot; empty for the settings themselves.
+    """
     values = model.model_dump(mode="json")
     for name, info in type(model).model_fields.items():
         value = getattr(model, name)
         if isinstance(value, BaseModel):
-            yield from iter_settings(value, f"{prefix}{name.upper()}__")
+            yield from iter_settings(value, f"{prefix}{name.upper()}__", f"{heading}{name}.")
         elif isinstance(value, dict) and value and all(isinstance(entry, BaseModel) for entry in value.values()):
             for key, entry in value.items():
-                yield from _iter_entry(entry, f"[{name}.{_quote(key)}]")
+                yield from _iter_entry(entry, f"[{heading}{name}.{_quote(key)}]")
         else:
             yield f"{prefix}{name.upper()}", values[name], info.description or ""
 

@@ -197,7 +197,7 @@ def _check_numbers(*, dimensions: int | None, timeout_s: float, max_retries: int
 
 def _build_client(base_url: str, api_key: SecretStr | None, *, timeout_s: float, max_retries: int) -> AsyncOpenAI:
     try:
-        from openai import AsyncOpenAI  # noqa: PLC0415 - an extra
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise ConfigError(
             "Embedding by an OpenAI-compatible endpoint needs the extra `openai`, which is not installed.",
@@ -218,6 +218,8 @@ def _build_client(base_url: str, api_key: SecretStr | None, *, timeout_s: float,
         max_retries=max_retries,
         # Else OPENAI_CUSTOM_HEADERS could replace the key.
         default_headers={"Authorization": f"Bearer {key}"},
+        # Texts of memories go to the address that was set, and an endpoint sends them to no other.
+        http_client=DefaultAsyncHttpxClient(follow_redirects=False),
     )
     # The client fills these from its own environment names; settings here come by argument only.
     client.organization = None
@@ -245,6 +247,9 @@ def _no_protocol(identity: str) -> DependencyError:
 def _translate(exc: APIStatusError, *, model: str) -> GuardianError | _RefusedError:
     """Give the error whose family says what to do about a status code."""
     status = exc.status_code
+    if 300 <= status < 400:
+        told = f"openai:{model} answered {status}: it is elsewhere, and texts are sent to no address but GUARDIAN_EMBEDDING__BASE_URL"
+        return DependencyError(told, dependency="model")
     if status in _AWAY or status >= 500:
         return DependencyError(f"openai:{model} answered {status} after all retries", dependency="model")
     if status in _REFUSED:

@@ -324,15 +324,21 @@ class Calibrator:
         messages: list[OutcomeMessage] = [pack_entry(admission.entry)]
         if read is not None:
             messages.append(pack_read(read, topic=self._events_topic))
+        # The guard learns of the read in any case: without a ledger nobody can account for it, without this its recaps have no parent.
+        if read is not None and self._on_read is not None:
+            await self._attempt(self._on_read(read))
+        if self._publisher is None:
+            return admission
+        return replace(admission, is_recorded=await self._attempt(self._publisher.publish(messages)))
+
+    async def _attempt(self, noting: Awaitable[None]) -> bool:
+        """Note a read somewhere; whether that was done. What is away costs no answer."""
         try:
-            if self._publisher is not None:
-                await self._publisher.publish(messages)
-            if self._on_read is not None and read is not None:
-                await self._on_read(read)
+            await noting
         except DependencyError as exc:
             log.warning("context.not_recorded", error=str(exc))
-            return admission
-        return replace(admission, is_recorded=self._publisher is not None)
+            return False
+        return True
 
 
 class SyncCalibrator:

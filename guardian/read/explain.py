@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from guardian.ports import Store
 
 # Nodes of a lineage tree; a family of 100,000 is counted, not drawn.
 MAX_TREE = 200
+# Nodes that are made of their payloads before others have a turn: 0.1 ms each, and a service answers all of its callers in one loop.
+_AT_ONCE = 50
 
 
 @dataclass(slots=True)
@@ -84,7 +87,8 @@ async def explain(store: Store, space: str, memory_id: str) -> Explanation | Non
     roots = {root for node in nodes for root in node.roots}
     family = await _fetch_family(store, space, roots)
     tree = {node.id: node for node in [*family, *nodes]}
-    await _fetch_descendants(store, space, [load_node(point) for point in points if point.payload["point"] in NODES], tree)
+    outside = [point for point in points if point.payload["point"] in NODES and point.id not in tree]
+    await _fetch_descendants(store, space, await _load_nodes(outside), tree)
     current = nodes[0]
     above, below = await _grow_up(store, current, tree), _grow_down(current, tree)
     await _fill_texts(store, (above, below))
@@ -106,8 +110,16 @@ def _is_calibration(point: Point) -> bool:
 
 
 async def _fetch_family(store: Store, space: str, roots: set[str]) -> list[Node]:
-    points = await store.fetch(Needs(families={(space, root) for root in roots}))
-    return [load_node(point) for point in points]
+    return await _load_nodes(await store.fetch(Needs(families={(space, root) for root in roots})))
+
+
+async def _load_nodes(points: Sequence[Point]) -> list[Node]:
+    """Make nodes of their points, and let others have their turn: a family of 10,000 takes seconds."""
+    nodes: list[Node] = []
+    for start in range(0, len(points), _AT_ONCE):
+        nodes += [load_node(point) for point in points[start : start + _AT_ONCE]]
+        await asyncio.sleep(0)
+    return nodes
 
 
 def _describe(point: Point) -> dict[str, Any]:
@@ -197,7 +209,7 @@ async def _fetch_descendants(store: Store, space: str, found: list[Node], tree: 
     while (outside := [node for node in found if node.id not in tree]) and len(tree) < MAX_TREE:
         tree |= {node.id: node for node in outside}
         children = await store.fetch(Needs(children={(space, node.memory_id) for node in outside}))
-        found = [load_node(point) for point in children if point.payload["point"] in NODES]
+        found = await _load_nodes([point for point in children if point.payload["point"] in NODES and point.id not in tree])
 
 
 async def _fill_texts(store: Store, tops: Sequence[Branch]) -> None:

@@ -63,7 +63,8 @@ async def retrieve(store: Store, question: Question, embedder: Embedder | None =
         at=question.at,
         limit=min(MAX_LIMIT, wanted),
     )
-    hits = await store.search(query)
+    # A server ranks first and reads then: what fell in between is read as it is, and answers no more.
+    hits = [hit for hit in await store.search(query) if hit.point.payload["status"] in query.statuses]
     if question.per_family is not None:
         hits = keep_representatives(hits, per_family=question.per_family)
     return hits[: question.limit]

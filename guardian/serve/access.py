@@ -7,6 +7,7 @@ whether it exists. HTTP, MCP and the examples stand on this.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from guardian.core.moment import format_time
 from guardian.core.needs import Needs
 from guardian.core.point import PointKind
 from guardian.core.policy import GOLD, Policy
+from guardian.core.script import is_hidden
 from guardian.embed.port import Embedder
 from guardian.errors import DependencyError
 from guardian.ports import Store
@@ -26,6 +28,7 @@ from guardian.read import Admission, Calibrator, Task
 from guardian.read.explain import explain
 from guardian.read.retrieve import Question, retrieve
 from guardian.read.stage.evidence import Evidence
+from guardian.read.stage.standing import still_stands
 from guardian.read.task.turn import resolve_question
 from guardian.serve import answer
 from guardian.serve.answering import Answerer
@@ -50,6 +53,8 @@ from guardian.telemetry.serve import ServeMetrics
 
 # Contexts whose given memories are remembered, so that an outcome that used others is seen; 200 bytes each.
 _REMEMBERED = 10_000
+# Times a question is answered whose memories change while the model writes; each costs its tokens.
+_ANSWER_TRIES = 2
 _MAX_ID_CHARS = 1_024
 _CONTEXT_ID = re.compile(r"[0-9a-f]{32}")
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -111,7 +116,7 @@ class Access:
         """Have a model answer a question from what memory may say to it, and from what the caller has at hand.
 
         Raises:
-            ProblemError: The key may not, no model is set here, or too many answers are in hand.
+            ProblemError: The key may not, no model is set here, too many answers are in hand, or memory changed meanwhile, twice.
             DependencyError: The store is away; a model that is away is a fallback.
             ConfigError: The model will never answer.
         """
@@ -133,11 +138,21 @@ class Access:
             self._answering -= 1
 
     async def _answer(self, answerer: Answerer, space: str, asked: AnswerRequest) -> AnswerReply:
-        admission = await self._admit(space, asked)
+        """Answer from what still stands when the model is done: what fell or was erased meanwhile is not told."""
         evidence = [Evidence(source=one.source, text=one.text) for one in asked.evidence]
         meant = resolve_question(asked.question, asked.turns)
-        found = await answerer.answer(self.store, admission, meant, evidence=evidence, with_trace=asked.trace)
-        return build_answer(found, answer.build_context(admission))
+        for _ in range(_ANSWER_TRIES):
+            admission = await self._admit(space, asked)
+            found = await answerer.answer(self.store, admission, meant, evidence=evidence, with_trace=asked.trace)
+            if await still_stands(self.store, admission):
+                return build_answer(found, answer.build_context(admission))
+        raise ProblemError(
+            503,
+            "memory_changed",
+            "memories that the answer rests on were corrected or erased while it was written.",
+            "ask again.",
+            retry_after_s=RETRY_AWAY_S,
+        )
 
     async def _admit(self, space: str, asked: ContextRequest) -> Admission:
         task = Task(**asked.task.model_dump())
@@ -241,7 +256,7 @@ class Access:
             raise ProblemError(
                 422, "context_id_bad", "that is no id of a context.", "send the id that the context was given with."
             )
-        if asked.judged_by.strip().casefold() == GOLD and Right.CORRECT not in key.may:
+        if _reads_as_gold(asked.judged_by) and Right.CORRECT not in key.may:
             raise ProblemError(
                 403,
                 "may_not_judge_gold",
@@ -341,6 +356,12 @@ def check_id(value: str, name: str) -> None:
             f"{name} is empty, longer than {_MAX_ID_CHARS} characters, or holds NUL.",
             "send an id of that form.",
         )
+
+
+def _reads_as_gold(channel: str) -> bool:
+    """Tell whether a channel's name looks like that of the truth, in whatever letters and with whatever unseen between them."""
+    seen = "".join(char for char in unicodedata.normalize("NFKC", channel) if not is_hidden(char))
+    return seen.strip().casefold() == GOLD
 
 
 def _name_written(event: Event) -> str | None:

@@ -172,9 +172,9 @@ class Gate:
             raise ProblemError(503, "too_busy", "too many requests are in hand.", "try again.", retry_after_s=RETRY_AWAY_S)
         key = self._keyring.find(_read_secret(headers.get("authorization")))
         if key is None:
-            raise ProblemError(
-                401, "key_unknown", "no key, or none that is known here.", "send the header Authorization: Bearer KEY."
-            )
+            has_keys = self._keyring.anonymous is None
+            mend = "send the header Authorization: Bearer KEY." if has_keys else "no keys are set: leave Authorization out."
+            raise ProblemError(401, "key_unknown", "no key, or none that is known here.", mend)
         if key is self._keyring.anonymous and _host_of(headers.get("host", "")) not in _LOCAL_HOSTS:
             # A page in a browser can be led here by a name of its own that points to this machine.
             raise ProblemError(

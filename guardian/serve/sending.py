@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -11,6 +12,7 @@ import structlog
 from guardian.contracts.codec import encode_event
 from guardian.core.intake import Disposition
 from guardian.core.model import Event
+from guardian.errors import DependencyError
 from guardian.pipeline import Pipeline
 from guardian.ports import Fence
 
@@ -18,8 +20,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 # Events in hand beyond which a reader waits, too; 2 KiB each.
 _MAX_POSTED = 1_000
+# Events decided at once; a batch of more keeps the next caller waiting for longer than it saves.
+_MAX_BATCH = 200
 
 Forward = Callable[[Sequence[tuple[bytes, str]]], Awaitable[None]]  # (event bytes, space) to the canonical topic
+_Waiting = tuple[Event, "asyncio.Future[Disposition]"]
 
 
 class Sink(Protocol):
@@ -52,7 +57,9 @@ class TopicSink:
 
 
 class PipelineSink:
-    """Decides in this process, one event after the other.
+    """Decides in this process, in the order of what comes; what came while a decision was written is one batch.
+
+    Each batch is made durable once, so many readers, each of whose reads is an event, hold up no write for long.
 
     A caller that gives up, by its deadline or by closing the connection, does not stop what is being written: half a decision would
     be made up by the next one, but the caller's own retry must find it whole.
@@ -60,45 +67,61 @@ class PipelineSink:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._turn = asyncio.Lock()
-        self._in_hand: set[asyncio.Task[Disposition]] = set()
+        self._waiting: deque[_Waiting] = deque()
+        self._working: asyncio.Task[None] | None = None
 
     async def send(self, event: Event) -> Disposition | None:
         """Decide the event; durable when it returns."""
-        return await asyncio.shield(self._start(event))
+        return await asyncio.shield(self._put(event))
 
     async def post(self, event: Event) -> None:
         """Have the event decided before whatever is sent later, without waiting for it, unless very much is in hand.
 
         For reads: an answer does not wait until a large correction is written, and a failure costs no more than an inferred parent.
         """
-        task = self._start(event)
-        task.add_done_callback(_tell_failure)
-        if len(self._in_hand) > _MAX_POSTED:
-            await asyncio.wait({task})
+        decided = self._put(event)
+        decided.add_done_callback(_tell_failure)
+        if len(self._waiting) > _MAX_POSTED:
+            await asyncio.wait({decided})
 
     async def close(self) -> None:
         """Wait for what is in hand."""
-        await asyncio.gather(*self._in_hand, return_exceptions=True)
+        if self._working is not None:
+            await asyncio.wait({self._working})
 
-    def _start(self, event: Event) -> asyncio.Task[Disposition]:
-        task = asyncio.create_task(self._decide(event))
-        self._in_hand.add(task)
-        task.add_done_callback(self._drop)
-        return task
+    def _put(self, event: Event) -> asyncio.Future[Disposition]:
+        decided: asyncio.Future[Disposition] = asyncio.get_running_loop().create_future()
+        decided.add_done_callback(_see)
+        self._waiting.append((event, decided))
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+        return decided
 
-    async def _decide(self, event: Event) -> Disposition:
-        async with self._turn:
-            report = await self._pipeline.process([event], fence=Fence())
-        (disposition,) = report.dispositions
-        return Disposition(disposition)
+    async def _work(self) -> None:
+        while self._waiting:
+            await self._decide([self._waiting.popleft() for _ in range(min(_MAX_BATCH, len(self._waiting)))])
 
-    def _drop(self, task: asyncio.Task[Disposition]) -> None:
-        self._in_hand.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen: its caller may be gone
+    async def _decide(self, batch: Sequence[_Waiting]) -> None:
+        try:
+            report = await self._pipeline.process([event for event, _ in batch], fence=Fence())
+        except Exception as exc:  # noqa: BLE001 # raised to each who waits, none of whom is here
+            if len(batch) > 1 and not isinstance(exc, DependencyError):
+                for one in batch:  # a bug costs the event that it is in
+                    await self._decide([one])
+                return
+            for _, decided in batch:
+                decided.set_exception(exc)
+            return
+        for (_, decided), outcome in zip(batch, report.outcomes, strict=True):
+            decided.set_result(outcome.disposition)
 
 
-def _tell_failure(task: asyncio.Task[Disposition]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
+def _see(decided: asyncio.Future[Disposition]) -> None:
+    """Look at a failure: the caller may be gone, and the loop would tell of one that nobody saw."""
+    if not decided.cancelled():
+        decided.exception()
+
+
+def _tell_failure(decided: asyncio.Future[Disposition]) -> None:
+    if not decided.cancelled() and (error := decided.exception()) is not None:
         log.warning("read.not_decided", error=type(error).__name__)

@@ -57,12 +57,7 @@ def build_statement(
     try:
         raw = orjson.dumps(envelope)
     except orjson.JSONEncodeError as exc:
-        raise ProblemError(
-            422,
-            "not_json",
-            "the body holds what cannot be kept as JSON: half a character, a whole number beyond 64 bits, or too many levels.",
-            "cut texts at characters, and send such a number as a string.",
-        ) from exc
+        raise _refuse_content() from exc
     capped = replace(policy, trust_topics=(("*", key.highest),))
     decoded = decode(raw, policy=capped, received_at=now, ingress=key.source)
     if decoded.trust_lowered:
@@ -106,7 +101,19 @@ def build_corrected_data(asked: CorrectRequest, key: Key, policy: Policy) -> dic
 
 
 def _dump(asked: BaseModel) -> dict[str, Any]:
-    return asked.model_dump(mode="json", exclude=_NAMING, exclude_unset=True)
+    try:
+        return asked.model_dump(mode="json", exclude=_NAMING, exclude_unset=True)
+    except (ValueError, RecursionError) as exc:  # metadata of too many levels
+        raise _refuse_content() from exc
+
+
+def _refuse_content() -> ProblemError:
+    return ProblemError(
+        422,
+        "not_json",
+        "the body holds what cannot be kept as JSON: half a character, a whole number beyond 64 bits, or too many levels.",
+        "cut texts at characters, send such a number as a string, and nest metadata less than 200 levels deep.",
+    )
 
 
 def _check_source(source: Mapping[str, Any] | None, key: Key, policy: Policy) -> None:

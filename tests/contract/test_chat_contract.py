@@ -214,6 +214,17 @@ class TestFaults:
             await chat.ask(WORDS)
         await chat.close()
 
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    async def test_no_memory_is_sent_to_an_address_that_nobody_set(
+        self, server: ChatServer, chat: OpenAIChat, status: int
+    ) -> None:
+        """An endpoint that says it is elsewhere is away: what is asked holds memories."""
+        async with serve_chat() as other:
+            server.faults.append(chat_server.redirect(status, f"{other.base_url}/chat/completions"))
+            with pytest.raises(DependencyError, match="BASE_URL"):
+                await chat.ask(WORDS)
+            assert not other.questions
+
     async def test_a_flood_is_not_read_to_its_end(self, server: ChatServer) -> None:
         """A body beyond the limit is dropped, once: it is not asked for again."""
         chat = connect(server, max_answer_bytes=200_000)

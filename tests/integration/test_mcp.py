@@ -94,6 +94,8 @@ async def test_a_model_reads_what_is_admitted_and_why(speak: Open) -> None:
     async with speak(None) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert sorted(tools) == ["explain", "history", "search"]
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("guardian", "1.0.0")
         assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools.values())
         assert all(tool.output_schema for tool in tools.values())
 

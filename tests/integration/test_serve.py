@@ -360,3 +360,11 @@ async def test_what_goes_wrong_inside_costs_one_request_and_tells_nothing(
         assert "4711" not in response.text + caplog.text
         assert "secret-host" not in response.text
         assert (await service.client.get("/readyz")).status_code == 200
+
+
+async def test_a_key_where_none_is_set_is_told_to_be_left_out(tmp_path: Path) -> None:
+    """Also the empty one that a shell makes of `Bearer $KEY`: it is refused, and the mend says why."""
+    async with running(build_settings(tmp_path, keys={})) as service:
+        response = await service.client.post(CONTEXT, json={"question": "x"}, headers={"Authorization": "Bearer nobody"})
+        assert "leave Authorization out" in problem_of(response, 401)["mend"]
+        assert (await service.client.post(CONTEXT, json={"question": "x"})).status_code == 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from guardian.core.model import Status
@@ -79,3 +79,8 @@ class ReadPolicy:
             raise ValueError(f"token_budget is {self.token_budget}; None means no limit")
         if self.at is not None and self.at.tzinfo is None:
             raise ValueError("at has no time zone")
+        if self.at is not None:
+            try:
+                object.__setattr__(self, "at", self.at.astimezone(UTC))  # stores compare in UTC
+            except OverflowError as exc:
+                raise ValueError(f"at is {self.at}, which is none of the years 1 to 9999 in UTC") from exc

@@ -49,21 +49,24 @@ class LedgerFile:
             raise DependencyError(f"the ledger in {self.folder} cannot be written: {exc}", dependency="ledger") from exc
 
     async def publish(self, messages: Sequence[OutcomeMessage]) -> None:
-        """Append all messages.
+        """Append all messages, those of one file although another cannot be written.
 
         Raises:
-            DependencyError: The disk takes them not.
+            DependencyError: The disk takes some of them not.
         """
         lines: defaultdict[str, list[bytes]] = defaultdict(list)
         for message in messages:
             if message.value is not None:
                 lines[message.topic].append(message.value + b"\n")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for topic, parts in lines.items():
+        failed: OSError | None = None
+        for topic, parts in lines.items():
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
                 _append(self.folder / f"{topic}.jsonl", b"".join(parts))
-        except OSError as exc:
-            raise DependencyError(f"the ledger in {self.folder} cannot be written: {exc}", dependency="ledger") from exc
+            except OSError as exc:  # a file that is full takes the others' lines with it else
+                failed = exc
+        if failed is not None:
+            raise DependencyError(f"the ledger in {self.folder} cannot be written: {failed}", dependency="ledger") from failed
 
 
 def _append(path: Path, content: bytes) -> None:

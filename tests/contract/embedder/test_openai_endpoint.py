@@ -79,6 +79,16 @@ class TestOpenAIEndpoint:
         assert len(await embedder.embed(["a"])) == 1
         await embedder.close()
 
+    @pytest.mark.parametrize("code", [301, 302, 307, 308])
+    async def test_no_text_is_sent_to_an_address_that_nobody_set(self, endpoint: Endpoint, code: int) -> None:
+        """An endpoint that says it is elsewhere is away, and gets no second request there."""
+        embedder = await open_endpoint(endpoint)
+        endpoint.faults.append(status(code, Location="/v1/embeddings"))
+        with pytest.raises(DependencyError, match="BASE_URL"):
+            await embedder.embed(["a"])
+        assert len(endpoint.requests) == 2
+        await embedder.close()
+
     async def test_an_endpoint_that_never_answers_is_away(self, endpoint: Endpoint) -> None:
         """Every attempt has its time limit."""
         embedder = await open_endpoint(endpoint, timeout_s=0.3, max_retries=0)

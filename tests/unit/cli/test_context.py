@@ -212,3 +212,10 @@ def test_a_passing_channel_is_one_with_an_alpha(
     assert decided(ask(capsys, store))["ep"] == ("example", "audited_example")
     monkeypatch.setenv("GUARDIAN_POLICY__ALPHAS", '{"checker": 0.7}')
     assert decided(ask(capsys, store))["ep"] == ("reject", "flagged")
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "2026-02-30", ""])
+def test_a_time_that_is_none_is_told_as_wrong_use(store: str, at: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and no store that failed."""
+    assert call(["context", "beans", "--space", "s", "--store", store, "--at", at]) == 2
+    assert "no RFC 3339 time" in capsys.readouterr().err.replace("\n", " ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from guardian.cli.main import call
@@ -17,3 +19,13 @@ def test_names_stay_whole_however_narrow_the_terminal(
     assert call(["settings", "--explain"]) == 0
     words = set(capsys.readouterr().out.split())
     assert {name for name, _, _ in iter_settings(load_settings())} <= words
+
+
+def test_an_entry_of_a_table_stands_under_its_own_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is written in guardian.toml, also where the table is in a section: what is printed can be copied."""
+    key = {"secret": "a-secret-of-more-than-24-characters", "spaces": ["shop"]}
+    monkeypatch.setenv("GUARDIAN_SERVE__KEYS", json.dumps({"desk": key, "two words": key}))
+    told = {name: value for name, value, _ in iter_settings(load_settings())}
+    assert told["[serve.keys.desk] spaces"] == ["shop"]
+    assert told['[serve.keys."two words"] burst'] == 40
+    assert key["secret"] not in str(told)

@@ -205,6 +205,18 @@ class TestLedger:
         assert len(admission.rendered) == 1
         assert not admission.is_recorded
 
+    async def test_the_guard_learns_of_a_read_whose_ledger_is_away(self) -> None:
+        """Or a full disk would leave undeclared recaps without parents, out of reach of any correction."""
+        bank, heard = Bank(), []
+
+        async def hear(read: Read) -> None:
+            heard.append(read.retrieved)
+
+        await bank.send(build.written("m", "kiln", src="tool"))
+        calibrator = Calibrator(bank.store, publisher=AwayPublisher(), on_read=hear)
+        admission = await calibrator.context("kiln", FACT, space="s")
+        assert (admission.is_recorded, heard) == (False, [("m",)])
+
     async def test_nothing_rendered_is_nothing_read(self) -> None:
         """A line is kept, but no `memory.read` says that something was retrieved."""
         ledger = Collector()

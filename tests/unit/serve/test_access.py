@@ -279,3 +279,23 @@ async def test_what_derives_from_a_parent_that_is_no_root_any_more_is_told(memor
     for parent in ("p000", "p099"):
         known = await memory.explain(AGENT, "s", parent)
         assert [kin.memory_id for kin in known.descendants] == ["sum", "recap"], parent
+
+
+@pytest.mark.parametrize("name", [" Gold ", "\uff27\uff2f\uff2c\uff24", "go\u200bld", "gold\U000e0041", "\U0001d420old"])
+async def test_nothing_that_looks_like_gold_is_anybodys_word(memory: Access, name: str) -> None:
+    """Other letters, and letters with something unseen between them, read as the truth in a report."""
+    with pytest.raises(ProblemError, match="may not say what is true"):
+        await memory.judge(key(Right.READ, Right.WRITE), "s", "0" * 32, OutcomeRequest(value=1.0, judged_by=name))
+
+
+@pytest.mark.parametrize("levels", [300, 900])
+async def test_metadata_of_too_many_levels_is_refused_and_no_bug(memory: Access, levels: int) -> None:
+    """Of a write, and of a replacement that stands in a correction."""
+    metadata: dict[str, Any] = {}
+    for _ in range(levels):
+        metadata = {"a": metadata}
+    with pytest.raises(ProblemError, match="too many levels"):
+        await memory.write(REVIEWER, "s", WriteRequest(memory_id="m", text="x", metadata=metadata))
+    replacement = {"memory_id": "n", "text": "x", "metadata": metadata}
+    with pytest.raises(ProblemError, match="too many levels"):
+        await memory.correct(REVIEWER, "s", CorrectRequest.model_validate({"targets": ["m"], "replacement": replacement}))

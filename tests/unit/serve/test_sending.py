@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from guardian.contracts.codec import decode, encode_event
 from guardian.core.export import build_row
 from guardian.core.intake import Disposition
+from guardian.core.model import Event
 from guardian.core.point import PointKind
 from guardian.core.policy import Policy
-from guardian.errors import DependencyError
-from guardian.pipeline import Pipeline
+from guardian.errors import DependencyError, InvariantError
+from guardian.pipeline import BatchReport, Pipeline
 from guardian.serve.sending import PipelineSink, TopicSink
 from guardian.store.memory import MemoryStore
 from tests import builders as build
@@ -27,10 +29,12 @@ class GatedStore(MemoryStore):
         super().__init__(IDENTITY)
         self.go = asyncio.Event()
         self.error: Exception | None = None
+        self.writes = 0
 
     async def apply(self, *arguments: Any, **named: Any) -> None:
         """Wait, then write or fail."""
         await self.go.wait()
+        self.writes += 1
         if self.error is not None:
             raise self.error
         await super().apply(*arguments, **named)
@@ -89,6 +93,41 @@ async def test_a_store_that_is_away_is_told_to_the_writer_and_costs_a_reader_not
         await sink.send(build.written("m"))
     store.error = None
     assert await sink.send(build.written("m")) is Disposition.APPLIED
+
+
+async def test_many_reads_hold_up_no_write(store: GatedStore) -> None:
+    """What came while something was being written is made durable at once, not one by one before the correction behind it."""
+    sink = sink_over(store)
+    first = asyncio.create_task(sink.send(build.written("m")))
+    await asyncio.sleep(0)
+    for number in range(100):
+        await sink.post(build.read("m", session=f"s{number}", t=number))
+    last = asyncio.create_task(sink.send(build.corrected("m", "n", by="human_review", t=200)))
+    await asyncio.sleep(0)
+    store.go.set()
+    assert (await first, await last) == (Disposition.APPLIED, Disposition.APPLIED)
+    assert store.writes <= 3
+    await sink.close()
+
+
+async def test_a_bug_costs_the_event_that_it_is_in(store: GatedStore) -> None:
+    """Those that wait with it are decided without it."""
+
+    class Faulty(Pipeline):
+        """A pipeline with a bug in one event."""
+
+        async def process(self, events: Sequence[Event], **named: Any) -> BatchReport:
+            """Fail on the event `bad`."""
+            if any(getattr(event, "memory_id", None) == "bad" for event in events):
+                raise InvariantError("a bug")
+            return await super().process(events, **named)
+
+    sink = PipelineSink(Faulty(store=store, policy_of=lambda _: Policy()))
+    calls = [asyncio.create_task(sink.send(build.written(name))) for name in ("one", "bad", "two")]
+    store.go.set()
+    one, bad, two = await asyncio.gather(*calls, return_exceptions=True)
+    assert (one, two) == (Disposition.APPLIED, Disposition.APPLIED)
+    assert isinstance(bad, InvariantError)
 
 
 async def test_a_topic_gets_the_very_event_with_its_space() -> None:

@@ -206,6 +206,14 @@ class TestFile:
         with pytest.raises(DependencyError, match="ledger"):
             await LedgerFile(tmp_path / "file").publish([OutcomeMessage(topic="t", key="k", value=b"v", id="i")])
 
+    async def test_a_file_that_is_full_costs_the_others_nothing(self, tmp_path: Path) -> None:
+        """The guard is told of a read although its line found no place."""
+        (tmp_path / "guardian.ledger.jsonl").mkdir()  # as good as full
+        messages = [OutcomeMessage(topic=topic, key="k", value=b"v", id="i") for topic in ("guardian.ledger", "guardian.events")]
+        with pytest.raises(DependencyError, match="ledger"):
+            await LedgerFile(tmp_path).publish(messages)
+        assert (tmp_path / "guardian.events.jsonl").read_bytes() == b"v\n"
+
 
 class TestEntry:
     """What is made of a read."""
