@@ -255,10 +255,10 @@ def _round(value: float) -> float:
     return round(float(value), 4)
 
 
-def load_training(memsyco: Path) -> list[Question]:
-    """Give all questions that training sees, restyled ones at the end."""
+def load_training(memsyco: Path, *, of_half: bool = False) -> list[Question]:
+    """Give all questions that training sees, restyled ones at the end; of the benchmark's rows, if asked, the half that was looked at."""
     own = load_own(TRAIN) + load_own(DEVELOPMENT) + load_own(LESSONS)
-    benchmark = load_memsyco(memsyco)
+    benchmark = load_memsyco(memsyco, of_half=of_half)
     return own + benchmark + restyle(own, benchmark, seed=SEED)
 
 
@@ -267,8 +267,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_task_classifier", description=__doc__)
     parser.add_argument("--memsyco", type=Path, required=True, help="Folder with MemSyco-Bench's five .jsonl files.")
     parser.add_argument("--output", type=Path, default=MODEL)
+    parser.add_argument("--of-half", action="store_true", help="Learn from half of its rows, to judge on the other; not for use.")
     given = parser.parse_args(arguments)
-    questions = load_training(given.memsyco)
+    questions = load_training(given.memsyco, of_half=given.of_half)
     examples, embedder = asyncio.run(build_examples(questions))
     paths = [TRAIN, DEVELOPMENT, LESSONS, OPENINGS, *(given.memsyco / f"{task}.jsonl" for task in MEMSYCO_LABELS)]
     model = build_model(examples, embedder=embedder, digests=digest(paths))
