@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ from guardian.store.memory import MemoryStore
 from guardian.wiring import build_identity, build_pipeline
 
 FOLDER = "memsyco-bench"
+TALKS = Path(__file__).parent / "change_talks"
 Row = tuple[Seen, Solution]
 # A harder bank, beside the others: every turn of the talk competes with what was drawn from it.
 WITH_TURNS = "corrections by label, every turn a memory"
@@ -101,10 +103,9 @@ async def measure_memsyco(*, each: int | None, advance: Advance, folder: Path | 
 async def measure_rows(report: Report, rows: Sequence[Row], embedder: Embedder, advance: Advance) -> None:
     """Measure all runs over these rows."""
     advance("embedding items")
-    texts = list(dict.fromkeys(text for seen, _ in rows for text in list_texts(seen.items)))
-    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
-    found = [find_reversals(seen.items, vectors.__getitem__) for seen, _ in rows]
+    found = await _detect(embedder, [(seen.turns, seen.items) for seen, _ in rows])
     judge_detector(report, rows, found)
+    await judge_talks(report, embedder)
     labels = [sorted(solution.reversals) for _, solution in rows]
     for bank, pairs, names, step in (
         ("corrections found", found, tuple(CALLERS), 1),
@@ -124,6 +125,25 @@ async def measure_rows(report: Report, rows: Sequence[Row], embedder: Embedder, 
     report.notes.append(
         "the classifier was trained on these rows' questions, but for whom a choice concerns: of that it has seen nothing here"
     )
+
+
+async def _detect(embedder: Embedder, banks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[list[tuple[int, int]]]:
+    """Find the reversals of each bank, by what was said and what is stored."""
+    texts = list(dict.fromkeys(text for turns, items in banks for text in list_texts(turns, items)))
+    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
+    return [find_reversals(turns, items, vectors.__getitem__) for turns, items in banks]
+
+
+async def judge_talks(report: Report, embedder: Embedder) -> None:
+    """Compare what the detector finds in talks of our own, everyday ones, with what they say; the held-out ones taught it nothing."""
+    for path in sorted(TALKS.glob("*.jsonl")):
+        talks = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        found = await _detect(embedder, [(talk["turns"], talk["items"]) for talk in talks])
+        told = [{(old, new) for old, new in talk["reversed"]} for talk in talks]
+        right = sum(len(pairs & set(one)) for pairs, one in zip(told, found, strict=True))
+        which = f"own talks, {path.stem.replace('_', ' ')}"
+        report.add_estimate(f"reversals found, precision, {which}", estimate_share(right, sum(len(one) for one in found)))
+        report.add_estimate(f"reversals found, recall, {which}", estimate_share(right, sum(len(pairs) for pairs in told)))
 
 
 async def _write(
@@ -167,13 +187,15 @@ def judge_detector(report: Report, rows: Sequence[Row], found: Sequence[Sequence
 
 def judge_run(report: Report, name: str, rows: Sequence[Row], admissions: Sequence[Admission], *, has_aims: bool) -> None:
     """Count one run and add its figures, the ledger's own among them."""
-    tally = Tally()
-    for (_, solution), admission in zip(rows, admissions, strict=True):
-        judge_row(tally, solution, admission)
-    for what, aim in FIGURES.items():
-        if tally.trials[what]:
-            share = estimate_share(tally.hits[what], tally.trials[what])
-            report.add_estimate(f"{name}: {what}", share, aim=aim if has_aims else None)
+    for which, halves in (("", (True, False)), (", the half not looked at", (False,))):
+        tally = Tally()
+        for (_, solution), admission in zip(rows, admissions, strict=True):
+            if solution.is_development in halves:
+                judge_row(tally, solution, admission)
+        for what, aim in FIGURES.items():
+            if tally.trials[what]:
+                share = estimate_share(tally.hits[what], tally.trials[what])
+                report.add_estimate(f"{name}: {what}{which}", share, aim=aim if has_aims else None)
     account = build_account((admission.id, admission.entry) for admission in admissions)
     figures = account.figures()
     for what, aim in (

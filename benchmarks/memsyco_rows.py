@@ -91,7 +91,7 @@ class Solution:
 
     Attributes:
         statuses: One for each item: `active`, `current` or `outdated`.
-        is_development: Whether the row is of the half (by a digest of its id) that the detector of reversals was looked at on.
+        is_development: Whether the row is of the half that was looked at (`is_looked_at`).
     """
 
     task: str
@@ -107,6 +107,11 @@ class Solution:
         return frozenset((one, other) for one in old for other in new)
 
 
+def is_looked_at(row_id: str) -> bool:
+    """Tell whether a row is of the half, by a digest of its id, that was looked at while words and thresholds were chosen."""
+    return hashlib.sha256(row_id.encode()).digest()[-1] % 2 == 0
+
+
 def split_row(row: dict[str, Any]) -> tuple[Seen, Solution]:
     """Cut a row in two; what is named in neither (`evaluation`, `metadata`) is dropped."""
     items = row["memory"]["items"]
@@ -119,7 +124,7 @@ def split_row(row: dict[str, Any]) -> tuple[Seen, Solution]:
         task=row["task"],
         policy=Policy(row["memory"]["policy"]),
         statuses=tuple(item["status"] for item in items),
-        is_development=hashlib.sha256(row["id"].encode()).digest()[-1] % 2 == 0,
+        is_development=is_looked_at(row["id"]),
     )
     return seen, solution
 

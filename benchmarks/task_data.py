@@ -23,6 +23,7 @@ from typing import Any
 
 from rapidfuzz import fuzz, process
 
+from benchmarks.memsyco_rows import is_looked_at
 from guardian.read.task.turn import resolve_question
 
 OWN = Path(__file__).parent / "task_questions"
@@ -89,12 +90,15 @@ def _read_own(row: dict[str, Any], source: str) -> Question:
     return Question(source=source, turns=turns, **row | {"text": resolve_question(row["text"], turns)})
 
 
-def load_memsyco(folder: Path) -> list[Question]:
-    """Read the benchmark's questions, each once."""
+def load_memsyco(folder: Path, *, of_half: bool = False) -> list[Question]:
+    """Read the benchmark's questions, each once; with `of_half` those of the rows that were looked at alone."""
     found: dict[str, Question] = {}
     for task, (objective, personal) in MEMSYCO_LABELS.items():
         for line in (folder / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
-            text = json.loads(line)["question"]
+            row = json.loads(line)
+            if of_half and not is_looked_at(row["id"]):
+                continue
+            text = row["question"]
             found[text] = Question(
                 text=text,
                 source=task,

@@ -61,8 +61,13 @@ _BUDGETS = {
     "personalization_allowed": {"yes": 0.02, "no": 0.03},
     "concerns_others": {"yes": 0.1, "no": 0.05},
 }
-# And whatever the budgets allow: what lets memory in is not said with less certainty than this.
-_LEAST_SURE = 0.9
+# And whatever the budgets allow: what lets memory in is not said with less certainty than this. Raised from 0.9, but for what is personal in other languages,
+# when advice got a gate of its own (`classifier`) and English lessons were added: the careful side was not to pay for either.
+_LEAST_SURE = {
+    "requires_objective_fact": {"english": 0.91, "other": 0.92},
+    "personalization_allowed": {"english": 0.95, "other": 0.9},
+    "concerns_others": {"english": 0.5, "other": 0.5},
+}
 # Lessons were written to teach, many of them alike and easy: a threshold set on them would let more through than its budget says. Whom a choice concerns
 # is told in few other questions.
 _GATED_BY_FIRST = {"requires_objective_fact", "personalization_allowed"}
@@ -183,8 +188,17 @@ def _fold(questions: Sequence[Question]) -> list[int]:
     ]
 
 
-def fit_gate(found: Scores, budgets: dict[str, float], *, opening: bool | None = None) -> dict[str, float]:
-    """Fit Platt's scale and set the thresholds by the budgets of wrong answers; `opening` is the answer that lets memory in, if one does."""
+def fit_gate(
+    found: Scores, budgets: dict[str, float], *, opening: bool | None = None, least_sure: float = 0.9
+) -> dict[str, float]:
+    """Fit Platt's scale and set the thresholds by the budgets of wrong answers.
+
+    Args:
+        found: Out-of-fold scores.
+        budgets: Share of wrong answers that each side may give.
+        opening: The answer that lets memory in, if one does.
+        least_sure: Probability from which that answer may be given, whatever its budget allows.
+    """
     scores, truths = np.array(found.scores), np.array(found.truths)
     platt = LogisticRegression(C=10.0).fit(scores[:, None], truths)
     slope, offset = float(platt.coef_[0, 0]), float(platt.intercept_[0])
@@ -192,8 +206,8 @@ def fit_gate(found: Scores, budgets: dict[str, float], *, opening: bool | None =
     return {
         "slope": _round(slope),
         "offset": _round(offset),
-        "yes_from": _round(max(_LEAST_SURE if opening is True else 0.5, _threshold(sure[~truths], budgets["yes"]))),
-        "no_below": _round(1 - max(_LEAST_SURE if opening is False else 0.5, _threshold(1 - sure[truths], budgets["no"]))),
+        "yes_from": _round(max(least_sure if opening is True else 0.5, _threshold(sure[~truths], budgets["yes"]))),
+        "no_below": _round(1 - max(least_sure if opening is False else 0.5, _threshold(1 - sure[truths], budgets["no"]))),
     }
 
 
@@ -242,11 +256,13 @@ def build_model(examples: Examples, *, embedder: str, digests: dict[str, str]) -
 def _build_head(examples: Examples, label: str, *, is_english: bool) -> dict[str, Any]:
     line = fit_line(examples, label, is_english=is_english)
     split = examples.vectors.shape[1] if is_english else 0
+    found = score_out_of_fold(examples, label, is_english=is_english)
+    least_sure = _LEAST_SURE[label]["english" if is_english else "other"]
     return {
         "bias": _round(line.bias),
         "vector": [_round(weight) for weight in line.weights[:split]],
         "cues": [_round(weight) for weight in line.weights[split:]],
-        "gate": fit_gate(score_out_of_fold(examples, label, is_english=is_english), _BUDGETS[label], opening=_OPENING.get(label)),
+        "gate": fit_gate(found, _BUDGETS[label], opening=_OPENING.get(label), least_sure=least_sure),
     }
 
 
@@ -255,10 +271,10 @@ def _round(value: float) -> float:
     return round(float(value), 4)
 
 
-def load_training(memsyco: Path) -> list[Question]:
-    """Give all questions that training sees, restyled ones at the end."""
+def load_training(memsyco: Path, *, of_half: bool = False) -> list[Question]:
+    """Give all questions that training sees, restyled ones at the end; of the benchmark's rows, if asked, the half that was looked at."""
     own = load_own(TRAIN) + load_own(DEVELOPMENT) + load_own(LESSONS)
-    benchmark = load_memsyco(memsyco)
+    benchmark = load_memsyco(memsyco, of_half=of_half)
     return own + benchmark + restyle(own, benchmark, seed=SEED)
 
 
@@ -267,8 +283,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_task_classifier", description=__doc__)
     parser.add_argument("--memsyco", type=Path, required=True, help="Folder with MemSyco-Bench's five .jsonl files.")
     parser.add_argument("--output", type=Path, default=MODEL)
+    parser.add_argument("--of-half", action="store_true", help="Learn from half of its rows, to judge on the other; not for use.")
     given = parser.parse_args(arguments)
-    questions = load_training(given.memsyco)
+    questions = load_training(given.memsyco, of_half=given.of_half)
     examples, embedder = asyncio.run(build_examples(questions))
     paths = [TRAIN, DEVELOPMENT, LESSONS, OPENINGS, *(given.memsyco / f"{task}.jsonl" for task in MEMSYCO_LABELS)]
     model = build_model(examples, embedder=embedder, digests=digest(paths))

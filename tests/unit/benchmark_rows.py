@@ -39,7 +39,10 @@ ROWS: list[dict[str, Any]] = [
     {
         "id": "c3",
         "task": "valid_memory_selection",
-        "dialogue": [{"role": "user", "content": "We talked about evening walks along the river."}],
+        "dialogue": [
+            {"role": "user", "content": "I enjoy long evening walks by the river."},
+            {"role": "user", "content": "Lately I no longer enjoy evening walks by the river."},
+        ],
         "question": "What shall I do with my evenings by the river?",
         "memory": {
             "policy": "update",

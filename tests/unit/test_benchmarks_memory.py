@@ -18,7 +18,6 @@ from benchmarks.memsyco import WITH_TURNS, Tally, judge_row, measure_rows
 from benchmarks.memsyco_rows import Policy, Seen, Solution, Turn, build_bank, load_rows, split_row
 from benchmarks.recaps import FRAMES, WAYS, reword, reword_freely, strip_frame, write_recap
 from benchmarks.report import Report
-from benchmarks.reversal import Stance, find_reversals, list_stances, list_texts, says_change
 from guardian.errors import ConfigError
 from guardian.ports import Fence
 from guardian.read import Calibrator, Task
@@ -89,54 +88,6 @@ class TestLabels:
         """With a line that says what to do; the run goes on with the next benchmark."""
         with pytest.raises(ConfigError, match="no rows"):
             load_rows(tmp_path)
-
-
-class TestReversals:
-    """The detector, on vectors of words."""
-
-    def find(self, *statements: str) -> list[tuple[int, int]]:
-        """Find reversals."""
-        return find_reversals(statements, count_words)
-
-    def test_a_later_statement_that_says_so_takes_back_an_earlier_one_on_its_topic(self) -> None:
-        """As does one of the opposite stance without a word of change; one on another topic does not."""
-        walks, none = "User enjoys long evening walks by the river", "User no longer enjoys evening walks by the river"
-        assert self.find(walks, none) == [(0, 1)]
-        assert self.find(none, walks) == [(0, 1)]
-        assert self.find("Prefers tea in the morning", none) == []
-
-    def test_opposite_stances_on_one_thing_need_no_word_of_change(self) -> None:
-        """Agreeing ones on it reverse nothing."""
-        assert self.find("Likes crowded street markets", "Dislikes crowded street markets") == [(0, 1)]
-        assert self.find("Likes crowded street markets", "Enjoys crowded street markets at night") == []
-
-    def test_a_change_is_not_believed_where_both_are_against_the_same(self) -> None:
-        """What was rejected already is not taken back by rejecting it again, whatever the words; and "now realizes" is no change."""
-        assert self.find("Dislikes cooking at home", "Now favours restaurants over cooking at home") == []
-        assert self.find("Enjoys cooking at home", "Now favours restaurants over cooking at home") == [(0, 1)]
-        assert self.find("Enjoys long evening walks", "Now realizes long evening walks help") == []
-        assert self.find("Enjoys long evening walks", "Now wants long evening walks alone") == [(0, 1)]
-
-    def test_stances_are_read_clause_by_clause(self) -> None:
-        """Each marker with the words up to the next."""
-        assert list_stances("Prefers quiet cafés rather than loud bars; avoids queues.") == [
-            Stance(is_for=True, thing="quiet cafés"),
-            Stance(is_for=False, thing="loud bars"),
-            Stance(is_for=False, thing="queues"),
-        ]
-        assert list_stances("No longer enjoys evening walks") == [Stance(is_for=False, thing="evening walks")]
-
-    def test_words_inside_words_say_no_change(self) -> None:
-        """`now` in `knows` and `over` in `discovers` are none."""
-        assert says_change("Now prefers tea")
-        assert not says_change("Knows and discovers tea")
-
-    def test_every_text_that_is_compared_is_listed(self) -> None:
-        """A vector that was not made would be asked for in vain."""
-        statements = [item["content"] for row in ROWS for item in row["memory"]["items"]]
-        vectors = {text: count_words(text) for text in list_texts(statements)}
-        assert (1, 2) not in find_reversals(statements, vectors.__getitem__)  # a text that was not listed would be a KeyError
-        assert len(vectors) > len(statements)
 
 
 class TestRecaps:

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="training needs the extra sentence-transformers, which brings scikit-learn")
 
+from benchmarks.memsyco_rows import is_looked_at
 from benchmarks.task_classifier import Judged, compute_wilson, describe
 from benchmarks.task_data import (
     MEMSYCO_LABELS,
@@ -88,6 +89,7 @@ def test_what_lets_memory_in_is_never_said_with_little_certainty() -> None:
     assert free["no_below"] > 0.1
     assert fit_gate(found, {"yes": 0.03, "no": 0.03}, opening=True)["yes_from"] == 0.9
     assert fit_gate(found, {"yes": 0.03, "no": 0.03}, opening=False)["no_below"] == pytest.approx(0.1)
+    assert fit_gate(found, {"yes": 0.03, "no": 0.03}, opening=False, least_sure=0.92)["no_below"] == pytest.approx(0.08)
 
 
 def test_a_benchmarks_question_counts_once(tmp_path: Path) -> None:
@@ -97,6 +99,18 @@ def test_a_benchmarks_question_counts_once(tmp_path: Path) -> None:
         (tmp_path / f"{task}.jsonl").write_text((json.dumps(row) + "\n") * 3)
     found = load_memsyco(tmp_path)
     assert sorted(question.source for question in found) == sorted(MEMSYCO_LABELS)
+
+
+def test_of_a_half_only_the_rows_that_were_looked_at_teach(tmp_path: Path) -> None:
+    """So that the other half can judge."""
+    for task in MEMSYCO_LABELS:
+        rows = [{"id": f"{task}-{number}", "question": f"{task}, {number}?"} for number in range(20)]
+        (tmp_path / f"{task}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    half = load_memsyco(tmp_path, of_half=True)
+    assert {question.text for question in half} == {
+        f"{task}, {number}?" for task in MEMSYCO_LABELS for number in range(20) if is_looked_at(f"{task}-{number}")
+    }
+    assert 0 < len(half) < len(load_memsyco(tmp_path))
 
 
 def test_outside_questions_seen_in_training_are_dropped() -> None:

@@ -18,6 +18,10 @@ import numpy as np
 from guardian.read.task.cue import ENGLISH, Cues, read_cues
 from guardian.read.task.head import Floats, TaskModel
 
+# An English sentence that asks for advice says by its words already that it wants no fact: there the two first heads need not be as sure each, if they
+# agree. Probability below which it is then no question of fact, and from which it is personal; looser, choices that evidence has to decide pass for wishes.
+_ADVICE_OBJECTIVE_BELOW, _ADVICE_PERSONAL_FROM = 0.2, 0.85
+
 
 class Silence(StrEnum):
     """Why nothing is said."""
@@ -94,6 +98,8 @@ class QuestionClassifier:
         heads = [self.model.choose(label, cues) for label in labels]
         sure = [head.score_probability(cues.values, unit) for head in heads]
         answers = [head.gate.decide(probability) for head, probability in zip(heads, sure, strict=True)]
+        if _asks_advice(cues, sure):
+            answers[:2] = [False, True]
         said = [p if answer else 1 - p for p, answer in zip(sure, answers, strict=True) if answer is not None]
         is_history = cues.shows("ask:past") or None
         return TaskGuess(
@@ -108,3 +114,9 @@ class QuestionClassifier:
             language=cues.language,
             silence=None if said or is_history else Silence.UNSURE,
         )
+
+
+def _asks_advice(cues: Cues, sure: list[float]) -> bool:
+    """Tell whether it asks for advice that is the asker's own affair."""
+    is_advice = cues.language == ENGLISH and cues.shows("ask:advise")
+    return is_advice and sure[0] < _ADVICE_OBJECTIVE_BELOW and sure[1] >= _ADVICE_PERSONAL_FROM

@@ -32,13 +32,20 @@ needs_model = pytest.mark.skipif(
 )
 
 
-def head(*, vector: tuple[float, ...] = (), bias: float = 0.0, own: float = 0.0, others: float = 0.0) -> dict[str, Any]:
+def head(
+    *,
+    vector: tuple[float, ...] = (),
+    bias: float = 0.0,
+    own: float = 0.0,
+    others: float = 0.0,
+    gate: dict[str, float] = GATE,
+) -> dict[str, Any]:
     """Give a head that looks at the cues `own` and `others` and at a vector of two."""
     weights = {"own": own, "others": others}
-    return {"bias": bias, "vector": vector, "cues": [weights.get(name, 0.0) for name in NAMES], "gate": GATE}
+    return {"bias": bias, "vector": vector, "cues": [weights.get(name, 0.0) for name in NAMES], "gate": gate}
 
 
-def classifier() -> QuestionClassifier:
+def classifier(gate: dict[str, float] = GATE) -> QuestionClassifier:
     """Give one by hand: the first component of a vector says fact, the second personal; abroad only the cue `own` counts."""
     import base64
 
@@ -52,8 +59,8 @@ def classifier() -> QuestionClassifier:
         "training": {"digests": {}, "rows": 0, "seed": 0},
         "landmarks": base64.b64encode(landmarks.tobytes()).decode(),
         "least_similarity": 0.5,
-        "requires_objective_fact": {"english": head(vector=(2.0, -2.0)), "other": head(bias=3.0, own=-6.0)},
-        "personalization_allowed": {"english": head(vector=(-2.0, 2.0)), "other": head(bias=-3.0, own=6.0)},
+        "requires_objective_fact": {"english": head(vector=(2.0, -2.0), gate=gate), "other": head(bias=3.0, own=-6.0)},
+        "personalization_allowed": {"english": head(vector=(-2.0, 2.0), gate=gate), "other": head(bias=-3.0, own=6.0)},
         "concerns_others": {"english": head(bias=-0.5, others=4.0), "other": head(bias=-0.5, others=4.0)},
         "digest": "",
     }
@@ -87,6 +94,26 @@ def test_between_the_thresholds_nothing_is_said() -> None:
     assert (found.requires_objective_fact, found.personalization_allowed, found.confidence) == (None, None, 0.0)
     assert found.silence is Silence.UNSURE
     assert found.objective_probability == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("question", "vector", "answers"),
+    [
+        ("Could you recommend a podcast for me?", (0.411, 0.911), (False, True)),
+        ("I love the sea. Could you suggest a podcast?", (0.411, 0.911), (False, True)),
+        ("Could you recommend a podcast for me?", (0.6, 0.8), (None, None)),  # too likely a question of fact
+        ("Which podcast is it that I heard?", (0.411, 0.911), (None, None)),  # asks for no advice
+        ("You may recommend a podcast. Which one is it that I heard?", (0.411, 0.911), (None, None)),  # nor does what asks here
+        ("Kannst du mir einen Podcast empfehlen, der zu mir passt?", (0.411, 0.911), (True, False)),  # judged by cues alone
+    ],
+)
+def test_where_advice_is_asked_for_two_heads_that_agree_may_be_less_sure(
+    question: str, vector: tuple[float, float], answers: tuple[bool | None, bool | None]
+) -> None:
+    """The gates by themselves would say nothing at these probabilities; the sentence that asks must want the advice."""
+    strict = classifier({"slope": 1.0, "offset": 0.0, "no_below": 0.05, "yes_from": 0.97})
+    found = strict.guess(question, vector, embedder=EMBEDDER)
+    assert (found.requires_objective_fact, found.personalization_allowed) == answers
 
 
 def test_another_embedders_vector_is_refused() -> None:
