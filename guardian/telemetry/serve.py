@@ -27,8 +27,8 @@ from guardian.read.stage.reflect import STAGE as REFLECTION
 EVENT_REFUSED: Final = "event_refused"
 REFUSALS: Final = (
     "actor_not_yours", "away", "body_wrong", "bug", "claims_too_much", "context_id_bad", EVENT_REFUSED, "gone", "id_invalid",
-    "key_unknown", "may_not", "may_not_judge_gold", "may_not_verify", "method_wrong", "misconfigured", "no_ledger", "no_model",
-    "no_such_memory", "no_such_route", "not_json", "not_this_host", "not_your_space", "refused", "too_busy", "too_large",
+    "key_unknown", "may_not", "may_not_judge_gold", "may_not_verify", "memory_changed", "method_wrong", "misconfigured", "no_ledger",
+    "no_model", "no_such_memory", "no_such_route", "not_json", "not_this_host", "not_your_space", "refused", "too_busy", "too_large",
     "too_many_requests", "too_slow",
 )  # fmt: skip
 # What is done for want of a verified record; none where there is one, or none is needed.

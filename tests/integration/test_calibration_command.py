@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +16,9 @@ from guardian.cli.main import call
 from guardian.core.model import Event
 from guardian.stream.broker.embedded import EmbeddedBroker
 from tests.builders import as_wire, audited, written
-from tests.integration.test_cli import run
+from tests.integration.command import Run
 from tests.integration.test_label_command import read_topic
 from tests.unit.trust.history import MODEL
-
-__all__ = ["run"]  # the fixture
-
-Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 @pytest.fixture(autouse=True)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guardian.stream.broker.embedded import EmbeddedBroker
-from tests.integration.test_cli import STORY, event, run, write
+from tests.integration.command import STORY, Run, event, write
 
-__all__ = ["run"]  # the fixture
-
-Run = Callable[..., subprocess.CompletedProcess[bytes]]
 TOKEN = "t0ken-51c2"
 
 

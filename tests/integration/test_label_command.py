@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from aiokafka import AIOKafkaConsumer
 
 from guardian.stream.broker.embedded import EmbeddedBroker
-from tests.integration.test_cli import run
-
-__all__ = ["run"]  # the fixture
-
-Run = Callable[..., subprocess.CompletedProcess[bytes]]
+from tests.integration.command import Run
 
 
 def test_labels_go_to_the_topic(run: Run, tmp_path: Path, embedded_broker: EmbeddedBroker) -> None:

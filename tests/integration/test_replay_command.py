@@ -8,16 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.integration.test_cli import EXAMPLES, event, run, write
-
-__all__ = ["run"]  # the fixture
-
-Run = Callable[..., subprocess.CompletedProcess[bytes]]
+from tests.integration.command import EXAMPLES, Run, event, write
 
 
 @pytest.mark.parametrize(("how", "jobs"), [(signal.SIGINT, 1), (signal.SIGKILL, 1), (signal.SIGKILL, 2)])
